@@ -8,13 +8,12 @@ from __future__ import annotations
 import compileall
 import json
 import shutil
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, in_turns
 from benchmarks.many_slots import known, large_pool
 from condor_pool import CondorPool
 from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, SLOTS
@@ -54,15 +53,7 @@ def figures(release: str, runs: int) -> list[Figure]:
             ("dry-run cycle, its result as JSON", lambda: _agent(pool, place, [*cycle, "--json"]), 1.5),
             ("the same, shown as a table", lambda: _agent(pool, place, cycle), None),
         ]
-        spent: list[list[float]] = [[] for _ in steps]
-        for turn in range(runs + 1):
-            for (_, step, _), times in zip(steps, spent):
-                begin = time.perf_counter()
-                step()
-                if turn:
-                    times.append(time.perf_counter() - begin)
-    medians = [statistics.median(times) for times in spent]
-    return [Figure(what, median, median / medians[0], target) for (what, _, target), median in zip(steps, medians)]
+        return in_turns(runs, steps, time.perf_counter)
 
 
 def _agent(pool: CondorPool, place: str, arguments: list[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -24,6 +25,24 @@ class Figure:
         """Whether it is slower than it may be."""
         too_many = self.target is not None and self.ratio > self.target
         return too_many or (self.limit is not None and self.seconds > self.limit)
+
+
+def in_turns(
+    runs: int, steps: Sequence[tuple[str, Callable[[], object], float | None]], clock: Callable[[], float]
+) -> list[Figure]:
+    """Return the medians of steps (what, the call, its target) that take turns; their ratios are to the first one.
+
+    The first turn counts for nothing.
+    """
+    spent: list[list[float]] = [[] for _ in steps]
+    for turn in range(runs + 1):
+        for (_, step, _), times in zip(steps, spent):
+            begin = clock()
+            step()
+            if turn:
+                times.append(clock() - begin)
+    medians = [statistics.median(times) for times in spent]
+    return [Figure(what, median, median / medians[0], target) for (what, _, target), median in zip(steps, medians)]
 
 
 def duration(seconds: float) -> str:

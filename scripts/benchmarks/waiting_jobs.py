@@ -6,11 +6,9 @@ Slurm's are lines as squeue 24.11.5 prints them, HTCondor's the groups of a sche
 from __future__ import annotations
 
 import json
-import statistics
 import time
-from collections.abc import Callable
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, in_turns
 from drainwise.htcondor.ads.bindings import classad2
 from drainwise.htcondor.demand.access_points import MOST_GROUPS, group_of
 from drainwise.slurm.cluster.limits import limits_in
@@ -85,7 +83,7 @@ def _slurm(runs: int) -> list[Figure]:
         if len(seen.accounts) != len(_USERS) or not all(one.cores_wanted > JOBS for one in seen.accounts):
             raise RuntimeError(f"the jobs are no demand: {seen.notices}")
 
-    return _table(
+    return in_turns(
         runs,
         [
             (f"json.loads of {JOBS:,} jobs, each field a text", lambda: json.loads(text), None),
@@ -93,6 +91,7 @@ def _slurm(runs: int) -> list[Figure]:
             ("what these jobs want, and where each could start", lambda: wanted(plain), 2.2),
             ("the same where limits of the accounting bind each job", lambda: wanted(limited), 2.5),
         ],
+        time.process_time,
     )
 
 
@@ -111,7 +110,7 @@ def _htcondor(runs: int) -> list[Figure]:
         if sum(one.jobs for one in found if one is not None) != JOBS:
             raise RuntimeError("the groups were not read")
 
-    return _table(
+    return in_turns(
         runs,
         [
             (
@@ -122,16 +121,5 @@ def _htcondor(runs: int) -> list[Figure]:
             ("the groups as ClassAds, parsed", parsed, None),
             ("the same, and read", read, 15.0),
         ],
+        time.process_time,
     )
-
-
-def _table(runs: int, steps: list[tuple[str, Callable[[], object], float | None]]) -> list[Figure]:
-    spent: list[list[float]] = [[] for _ in steps]
-    for turn in range(runs + 1):
-        for (_, step, _), times in zip(steps, spent):
-            begin = time.process_time()
-            step()
-            if turn:
-                times.append(time.process_time() - begin)
-    medians = [statistics.median(times) for times in spent]
-    return [Figure(what, median, median / medians[0], target) for (what, _, target), median in zip(steps, medians)]

@@ -22,8 +22,7 @@ class RoomFacts:
 
     index: of each place by its name. needs: K × R, of one job in one place. totals, free: P × R. may: K × P, where jobs
     of a kind may run. divisible: P, whether several jobs can share the place. whole: K, whether a job shares none.
-    several: K, on how many places at once a job runs. cores: K, of a whole job. later: K × P, how much the kinds after
-    each need a place, the more the fewer they may use.
+    several: K, on how many places at once a job runs. cores: K, of a whole job.
     """
 
     kinds: tuple[JobKind, ...]
@@ -38,7 +37,6 @@ class RoomFacts:
     whole: Mask
     several: Whole
     cores: Whole
-    later: Real
 
     def vector(self, held: Amounts) -> tuple[int, ...]:
         """Return the amounts of each resource."""
@@ -49,13 +47,6 @@ class RoomFacts:
         named = {name: int(amount) for name, amount in zip(self.resources, row.tolist()) if amount > 0}
         plain = (named.pop(name, 0) for name in PLAIN)
         return amounts(*plain, tuple(sorted(named.items())))
-
-    def needed(self, kind: int, places: Whole) -> Real:
-        """Return what a job of a kind takes of each of these places, R × places: of a whole place all cores."""
-        needs = np.repeat(self.needs[kind][:, None], len(places), axis=1)
-        if self.whole[kind]:
-            needs[0] = np.maximum(needs[0], self.totals[places, 0])
-        return needs
 
     def fitting(self, kind: int, room: Real, places: Whole) -> Real:
         """Return how many jobs of a kind fit into `room` (R × any number) of these places, one each; never below 0."""
@@ -101,13 +92,7 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
         whole,
         np.array([max(1, kind.places) for kind in kinds], dtype=np.int64),
         np.array([kind.cores for kind in kinds], dtype=np.int64),
-        _later(may),
     )
-
-
-def _later(may: Mask) -> Real:
-    share = np.rint(1e6 * (may / np.maximum(may.sum(axis=1, keepdims=True), 1)))
-    return np.asarray(np.cumsum(share[::-1], axis=0)[::-1] - share)
 
 
 def _vector(held: Amounts, resources: tuple[str, ...]) -> tuple[int, ...]:

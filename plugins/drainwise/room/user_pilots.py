@@ -18,9 +18,9 @@ class UserPilots:
     """n pilots of one `user` of one `account`, in the order of their `runs`, each on a place that is known.
 
     limits: names of the limits on the cores that may be lost which bind this user (see `make_room`). at: n, the place.
-    holds: R × n. cores: n. run_time: n, seconds. cost: n, of ending each, ≥ 0; it comes from claims. size: n, equal for
-    pilots with the same cores that hold the same. extra: cores beyond what facts take that reports of the user may cost
-    it, not a number for the larger of its largest pilot and a quarter of that; extra_taken: what they have cost it.
+    holds: R × n. cores: n. run_time: n, seconds. cost: n, of ending each, ≥ 0; it comes from claims. extra: cores
+    beyond what facts take that reports of the user may cost it, not a number for the larger of its largest pilot and a
+    quarter of that; extra_taken: what they have cost it.
     """
 
     account: str
@@ -32,7 +32,6 @@ class UserPilots:
     cores: Real
     run_time: Real
     cost: Real
-    size: Whole
     extra: float = math.nan
     extra_taken: int = 0
 
@@ -59,29 +58,28 @@ def user_pilots(
     started = np.array([pilot.started for pilot in pilots], dtype=np.float64)
     known: dict[tuple[int, int], int] = {}
     vectors: list[tuple[int, ...]] = []
-    size = []
+    number = []
     for pilot in pilots:
         key = (pilot.cores, id(pilot.holds))  # most hold the same objects, and comparing these takes its time
         found = known.get(key)
         if found is None:
             found = known[key] = len(vectors)
-            held = Amounts(pilot.cores) if pilot.holds is None else pilot.holds
-            vectors.append((pilot.cores, *facts.vector(held)))
-        size.append(found)
-    table, same = np.unique(np.array(vectors or [(0,) * (len(facts.resources) + 1)]), axis=0, return_inverse=True)
+            amounts = Amounts(pilot.cores) if pilot.holds is None else pilot.holds
+            vectors.append((pilot.cores, *facts.vector(amounts)))
+        number.append(found)
+    table = np.array(vectors, dtype=np.float64).reshape(-1, len(facts.resources) + 1)
     rows = np.array(sorted(range(len(runs)), key=runs.__getitem__), dtype=np.int64)
     rows = rows[at[rows] >= 0]
-    number = same.reshape(-1)[np.array(size, dtype=np.int64)[rows]]
+    held = table[np.array(number, dtype=np.int64)[rows]]
     return UserPilots(
         *whose,
         tuple(limits),
         tuple([runs[row] for row in rows.tolist()]),
         at[rows],
-        table[number, 1:].T.astype(np.float64),
-        table[number, 0].astype(np.float64),
+        held[:, 1:].T,
+        held[:, 0],
         np.maximum(now - started[rows], 0),
         spent[rows],
-        number,
         extra,
         extra_taken,
     )

@@ -14,7 +14,7 @@ import numpy as np
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.choose.choose import choose
-from drainwise.reclaim.choose.problem import Places, Problem
+from drainwise.reclaim.choose.problem import Problem
 from drainwise.reclaim.choose.state import State
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.replacements import Replacement, replacement
@@ -23,7 +23,7 @@ from drainwise.reclaim.decide.standing import Standing, standing_orders
 from drainwise.reclaim.history import History, cores_allowed, left_of_cycle
 from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.choice import CLOSED, RoomMade, RowTable, limits_of, needs_of
+from drainwise.room.choice import RoomMade, RowTable, limits_of, needs_of, places_of
 from drainwise.room.user_pilots import UserPilots, user_pilots
 
 _LOOKS = 100  # at groups of places, of one user
@@ -118,22 +118,19 @@ def _found(
     stands = np.flatnonzero([run in ordered for run in rows.runs])
     if not len(stands):
         return None
-    held = np.where((kinds.left.closed | ~facts.divisible)[:, None], CLOSED, kinds.left.room)
+    room, closed = kinds.left.room.copy(), kinds.left.closed | ~facts.divisible
     served = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64)
     for place in np.unique(rows.at[stands]).tolist():
         for kind, number in jobs[facts.places[place].name].items():
             served[place, kind] = number
         needs = served[place] @ facts.needs
         back = rows.holds[:, stands[rows.at[stands] == place]].sum(axis=1)
-        held[place] = np.maximum(held[place] + needs - back, 0)
+        room[place] = np.maximum(room[place] + needs - back, 0)
     cores = int(rows.cores[stands].sum())
-    left = replace(kinds.left, jobs=served.sum(axis=0), owed=dict.fromkeys(kinds.left.owed, 1e12), room=held)
-    problem = Problem(
-        table.rows,
-        Places(held, facts.totals[:, 0], facts.divisible),
-        needs_of(facts, left),
-        limits_of([rows], dict.fromkeys(rows.limits, cores)),
-    )
+    owed = dict.fromkeys(kinds.left.owed, 1e12)
+    left = replace(kinds.left, jobs=served.sum(axis=0), owed=owed, room=room, closed=closed)
+    limits = limits_of([rows], dict.fromkeys(rows.limits, cores))
+    problem = Problem(table.rows, places_of(facts, left), needs_of(facts, left), limits)
     state = State(problem, rows.cost)
     state.go(stands)
     for kind in np.flatnonzero(served.any(axis=0)).tolist():
