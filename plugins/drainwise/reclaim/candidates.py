@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
@@ -113,6 +113,12 @@ class Candidates:
     def sizes(self) -> Whole:
         """Cores of each."""
         return self.figures.columns.cores
+
+    def some(self, rows: Sequence[int]) -> Candidates:
+        """Return these rows, ascending, as candidates."""
+        if len(rows) == len(self.pilots):
+            return self
+        return replace(self, pilots=tuple([self.pilots[row] for row in rows]), figures=self.figures.some(rows))
 
     def __getitem__(self, row: int) -> Candidate:
         it = self.figures

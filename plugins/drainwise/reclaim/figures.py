@@ -15,7 +15,8 @@ So the cheapest way of each pilot is the cheapest of these, and the cheapest set
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from drainwise.facts.cut_deadline import best_cut
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from drainwise.reclaim.totals.arrays import Mask, Real
     from drainwise.reclaim.totals.elementwise import Quantity
 
+_OF_ROWS = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
 _BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
 
 
@@ -74,6 +76,14 @@ class Figures:
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    def some(self, rows: Sequence[int]) -> Figures:
+        """Return the figures of these rows."""
+        import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
+
+        which = np.array(rows, dtype=np.int64)
+        columns = self.columns.rows(which)
+        return replace(self, columns=columns, **{name: getattr(self, name)[which] for name in _OF_ROWS})
 
     @property
     def drained(self) -> Real:

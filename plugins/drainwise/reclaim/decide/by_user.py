@@ -24,6 +24,21 @@ def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence
     return found
 
 
+def able_and_closed_by_user(
+    pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Optional[Why] = None
+) -> Mapping[tuple[str, str], tuple[Candidates, Closed]]:
+    """Return `able_and_closed` of each user, by account and user: the figures of all pilots are calculated at once."""
+    every = candidates_of(pilots, now, settings, history)
+    closed = [(why or why_closed)(one, now, settings, history) for one in every.pilots]
+    rows: dict[tuple[str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for row, (pilot, reason) in enumerate(zip(every.pilots, closed)):
+        rows[pilot.account, pilot.user][bool(reason)].append(row)
+    return {
+        whose: (every.some(able), (every.some(others), {every.pilots[row].run: closed[row] for row in others}))
+        for whose, (able, others) in rows.items()
+    }
+
+
 def able_and_closed(
     pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Optional[Why] = None
 ) -> tuple[Candidates, Closed]:

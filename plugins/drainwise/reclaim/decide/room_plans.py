@@ -18,7 +18,7 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
+from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import allowed_cores
 from drainwise.reclaim.decide.room_parts import Parts, names_of_limits, room_parts
@@ -82,7 +82,8 @@ def room_plans(
     wide = [pilot for number, one in enumerate(users) for pilot in _wide(number, one, settings)]
     made = _room(kinds, rows, {**within, **limits}, wide, rules)
     whole = made
-    if made.missing and any(limit < sum(one.most for one in users) for limit in limits.values()):
+    most = sum(one.most for one in users)
+    if made.missing and any(limit < most for limit in limits.values()):
         free = dict.fromkeys(limits, 1 << 53)
         whole = _room(kinds, rows, {**within, **free}, wide, rules)
     asked = {kind.name: kind for kind in kinds.facts.kinds}
@@ -152,12 +153,13 @@ def with_kept_rooms(
 
 
 def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History) -> list[_User]:
-    pilots = pilots_by_user(snapshot.pilots)
+    names = {over.account for over in balance.over}
+    pilots = [one for one in snapshot.pilots if one.account in names]
+    by_user = able_and_closed_by_user(pilots, now, settings, history, why_closed_for_room)
     found = []
     for over in balance.over:
         for user in over.users:
-            theirs = pilots.get((over.account, user), ())
-            able, closed = able_and_closed(theirs, now, settings, history, why_closed_for_room)
+            able, closed = by_user[over.account, user]
             allowed = cores_allowed(user, history, now, settings)
             found.append(_User(over.account, user, able, closed, allowed, most_of(over, balance)))
     return found
@@ -206,8 +208,7 @@ def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
 
 def _orders(user: _User, gives: UserLoss, settings: ReclaimSettings, rooms: Mapping[str, RoomFor]) -> tuple[Order, ...]:
     chosen, able = frozenset(gives.runs), user.able
-    pilots = [pilot for pilot in able.pilots if pilot.run in chosen]
-    some = candidates_of(pilots, able.figures.now, able.settings, able.history)
+    some = able.some([row for row, pilot in enumerate(able.pilots) if pilot.run in chosen])
     total = int(some.sizes.sum())
     orders = orders_of(policy_called(settings.policy).choose(some, Need(total, total)), some)
     found = [_with_room(order, rooms[order.pilot.run]) for order in orders]
