@@ -51,11 +51,11 @@ def weighed(
 
     Cores that have come back for an account within the time to start may still serve it; so do cores that it holds
     without a job in them. For so much no second order is given, and yet none is withdrawn for that. Raises
-    PoolUnreachable as `weigh` does.
+    PoolUnreachable as `require_whole` does.
     """
+    require_whole(snapshot)
     if not unmet and not any(one.starting for one in snapshot.kinds or ()):
         return snapshot, snapshot, weigh(snapshot, now, settings.horizon)
-    require_whole(snapshot)
     if snapshot.kinds is None:
         counts = _changed(snapshot, unmet, lambda account, known: _without_paused(account, known, now))
         needs_orders = _changed(
