@@ -45,8 +45,7 @@ from drainwise.journal.payloads import SeenPayloads
 from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.returned import ReturnedSeen
-from drainwise.journal.unmet import unmet_event, unmet_of
-from drainwise.journal.untaken import untaken_event, untaken_of
+from drainwise.journal.unmet import unmet_event, unmet_of, untaken_event, untaken_of
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
