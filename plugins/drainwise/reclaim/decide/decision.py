@@ -56,8 +56,7 @@ from drainwise.reclaim.quota import (
     with_turns,
     without_limits,
 )
-from drainwise.reclaim.seen.expected_ends import with_expected_ends
-from drainwise.reclaim.seen.stuck import stuck_pilots, with_stuck
+from drainwise.reclaim.seen_payloads import stuck_pilots, with_expected_ends, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
 from drainwise.reclaim.untaken_room import unplaced, with_untaken
