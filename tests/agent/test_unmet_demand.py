@@ -17,7 +17,7 @@ from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 
 from .memory_pool import NOW, SETTINGS
 
