@@ -255,7 +255,7 @@ def _lacking(pool: Pool, made: RoomMade) -> list[str]:
     found = []
     for node in facts.places:
         here = [one for one in made.places if one.place == node.name]
-        room = facts.amounts(left.room[facts.index[node.name]])
+        [room] = facts.amounts(left.room[[facts.index[node.name]]])
         gone = sum_of([room, *(pilots[run].holds or Amounts() for one in here for run in one.runs)])
         jobs = [kinds[name] for one in here for name, number in one.jobs for _ in range(number)]
         if not gone.covers(sum_of(one.needs for one in jobs)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -25,28 +26,6 @@ class ServedJobs:
 
 
 @dataclass(frozen=True, eq=False)
-class OpenDemand:
-    """Waiting jobs of each kind (K), whatever their accounts are owed, and the cores that each account is owed."""
-
-    facts: RoomFacts
-    jobs: Whole
-    owed: Mapping[str, float]
-
-    def jobs_of(self, kind: int) -> int:
-        """Return the whole jobs of a kind that its account is owed the cores for."""
-        cores = self.owed.get(self.facts.kinds[kind].account, 0.0)
-        return min(int(self.jobs[kind]), whole_cores(cores / int(self.facts.cores[kind])))
-
-    def without(self, jobs: Whole) -> OpenDemand:
-        """Return the demand when so many jobs of each kind (K) have room."""
-        owed = dict(self.owed)
-        for kind in np.flatnonzero(jobs).tolist():
-            account = self.facts.kinds[kind].account
-            owed[account] = owed.get(account, 0.0) - int(jobs[kind]) * int(self.facts.cores[kind])
-        return OpenDemand(self.facts, self.jobs - jobs, owed)
-
-
-@dataclass(frozen=True, eq=False)
 class DemandLeft:
     """What is left after the free and returning amounts were used.
 
@@ -54,11 +33,21 @@ class DemandLeft:
     and returning amounts that no job uses. closed: P, places that one job has for itself. served: who uses what.
     """
 
+    facts: RoomFacts
     jobs: Whole
     owed: Mapping[str, float]
     room: Real
     closed: Mask
     served: tuple[ServedJobs, ...]
+
+    def without_room(self, with_room: Whole | None = None) -> Whole:
+        """Return the jobs of each kind (K) that its account is owed the cores for, when so many more have room."""
+        more = np.zeros_like(self.jobs) if with_room is None else with_room
+        kinds, taken = self.facts.kinds, Counter[str]()
+        for kind, jobs in zip(kinds, more.tolist()):
+            taken[kind.account] += jobs * kind.cores
+        owed = [whole_cores((self.owed.get(one.account, 0.0) - taken[one.account]) / one.cores) for one in kinds]
+        return np.minimum(self.jobs - more, np.array(owed, dtype=np.int64))
 
 
 def demand_left(
@@ -78,11 +67,7 @@ def demand_left(
     if not (intended and left.jobs.any()):
         return left
     as_intended = _served(facts, owed, returning, intended)
-    return as_intended if _cores(facts, as_intended.jobs) < _cores(facts, left.jobs) else left
-
-
-def _cores(facts: RoomFacts, jobs: Whole) -> int:
-    return int((jobs * facts.cores).sum())
+    return as_intended if (as_intended.jobs - left.jobs) @ facts.cores < 0 else left
 
 
 def _served(
@@ -91,54 +76,49 @@ def _served(
     returning: Mapping[str, Amounts],
     intended: Mapping[str, Mapping[str, int]],
 ) -> DemandLeft:
-    demand = OpenDemand(facts, np.array([kind.jobs for kind in facts.kinds], dtype=np.int64), owed)
-    free = facts.free.copy()
+    jobs, owed = np.array([kind.jobs for kind in facts.kinds], dtype=np.int64), dict(owed)
+    free, closed, served = facts.free.copy(), np.zeros(len(facts.places), dtype=bool), list[ServedJobs]()
     back = np.zeros_like(free)
     for name, held in returning.items():
         if name in facts.index:
             back[facts.index[name]] += facts.vector(held)
-    closed = np.zeros(len(facts.places), dtype=bool)
-    served = []
-    for row, most in (*_intended_rows(facts, intended), *((row, None) for row in range(len(facts.kinds)))):
-        kind, wanted = facts.kinds[row], demand.jobs_of(row)
+    rooms = [(row, _at_places(facts, intended.get(kind.name, {}))) for row, kind in enumerate(facts.kinds)]
+    rooms = [(row, most) for row, most in rooms if most.any()]
+    anywhere = np.full(len(facts.places), np.inf)
+    for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):
+        kind, several = facts.kinds[row], int(facts.several[row])
+        wanted = min(int(jobs[row]), whole_cores(owed.get(kind.account, 0.0) / kind.cores))
         if wanted < 1 or not facts.may[row].any():
             continue
-        every = np.arange(len(facts.places))
-        now = np.where(closed, 0, facts.fitting(row, free.T, every))
-        later = np.where(closed, 0, facts.fitting(row, (free + back).T, every))
-        if most is not None:
-            now, later = np.minimum(now, most), np.minimum(later, most)
-        count = jobs_on_places(later, int(facts.several[row]), wanted)
+        most = np.where(closed, 0, most)  # noqa: PLW2901
+        now, later = (np.minimum(facts.fitting(row, room), most) for room in (free, free + back))
+        count = jobs_on_places(later, several, wanted)
         if not count:
             continue
-        parts = count * int(facts.several[row])
         order = _tightest_first(facts, row, free)
-        first = _in_order(np.minimum(now, count), order, parts)
-        more = _in_order(np.minimum(later, count) - first, order, parts - int(first.sum()))
-        demand = demand.without(np.where(np.arange(len(facts.kinds)) == row, count, 0))
-        for at in np.flatnonzero(first + more).tolist():
-            here = int(first[at] + more[at])
-            alone = bool(facts.whole[row] or not facts.divisible[at])
-            takes = free[at] + back[at] if alone else here * facts.needs[row]
-            from_free = np.minimum(free[at], takes)
-            from_back = takes - from_free
-            free[at] -= from_free
-            back[at] -= from_back
-            closed[at] |= alone
-            name = facts.places[at].name
-            served.append(ServedJobs(kind.name, name, here, facts.amounts(from_free), facts.amounts(from_back)))
-    return DemandLeft(demand.jobs, demand.owed, free + back, closed, tuple(served))
+        first = _in_order(np.minimum(now, count), order, count * several)
+        here = first + _in_order(np.minimum(later, count) - first, order, count * several - int(first.sum()))
+        jobs[row] -= count
+        owed[kind.account] = owed.get(kind.account, 0.0) - count * kind.cores
+        at = np.flatnonzero(here)
+        alone = facts.whole[row] | ~facts.divisible[at]
+        takes = np.where(alone[:, None], free[at] + back[at], here[at, None] * facts.needs[row])
+        from_free = np.minimum(free[at], takes)
+        free[at] -= from_free
+        back[at] -= takes - from_free
+        closed[at] |= alone
+        each = zip(at.tolist(), here[at].tolist(), facts.amounts(from_free), facts.amounts(takes - from_free))
+        served += [ServedJobs(kind.name, facts.places[place].name, number, *held) for place, number, *held in each]
+    return DemandLeft(facts, jobs, owed, free + back, closed, tuple(served))
 
 
-def _intended_rows(facts: RoomFacts, intended: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[int, Real]]:
-    """Yield each kind that has places of its own, by its row, and how many of its jobs each place may have at most."""
-    for row, kind in enumerate(facts.kinds):
-        most = np.zeros(len(facts.places))
-        for name, jobs in intended.get(kind.name, {}).items():
-            if name in facts.index:
-                most[facts.index[name]] = jobs
-        if most.any():
-            yield row, most
+def _at_places(facts: RoomFacts, jobs: Mapping[str, int]) -> Real:
+    """Return how many jobs each place may have at most: these by its name, no others."""
+    most = np.zeros(len(facts.places))
+    for name, number in jobs.items():
+        if name in facts.index:
+            most[facts.index[name]] = number
+    return most
 
 
 def jobs_on_places(fitting: Real, several: int, wanted: int) -> int:

@@ -42,22 +42,23 @@ class RoomFacts:
         """Return the amounts of each resource."""
         return _vector(held, self.resources)
 
-    def amounts(self, row: Real) -> Amounts:
-        """Return a row of R amounts by their names."""
-        named = {name: int(amount) for name, amount in zip(self.resources, row.tolist()) if amount > 0}
-        plain = (named.pop(name, 0) for name in PLAIN)
-        return amounts(*plain, tuple(sorted(named.items())))
+    def amounts(self, rows: Real) -> list[Amounts]:
+        """Return of each row (any number × R) its amounts by their names."""
+        known: dict[tuple[float, ...], Amounts] = {}
+        for row in set(map(tuple, rows.tolist())):
+            named = {name: int(amount) for name, amount in zip(self.resources, row) if amount > 0}
+            plain = [named.pop(name, 0) for name in PLAIN]
+            known[row] = amounts(*plain, tuple(sorted(named.items())))
+        return [known[tuple(row)] for row in rows.tolist()]
 
-    def fitting(self, kind: int, room: Real, places: Whole) -> Real:
-        """Return how many jobs of a kind fit into `room` (R × any number) of these places, one each; never below 0."""
-        needs = self.needs[kind]
-        fit = np.full(len(places), np.inf)
-        for row in np.flatnonzero(needs):
-            np.minimum(fit, np.floor(room[row] / needs[row]), out=fit)
+    def fitting(self, kind: int, room: Real) -> Real:
+        """Return how many jobs of a kind fit into the `room` (P × R) of each place; never below 0."""
+        needed = np.flatnonzero(self.needs[kind])
+        fit = np.floor(room[:, needed] / self.needs[kind, needed]).min(axis=1)
         if self.whole[kind]:
-            fit = np.where(room[0] >= self.totals[places, 0], np.minimum(fit, 1), 0)
-        fit = np.where(self.divisible[places], fit, np.minimum(fit, 1))
-        return np.where(self.may[kind][places], np.maximum(fit, 0), 0)
+            fit = np.where(room[:, 0] >= self.totals[:, 0], np.minimum(fit, 1), 0)
+        fit = np.where(self.divisible, fit, np.minimum(fit, 1))
+        return np.where(self.may[kind], np.maximum(fit, 0), 0)
 
 
 def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
@@ -102,10 +103,5 @@ def _vector(held: Amounts, resources: tuple[str, ...]) -> tuple[int, ...]:
 
 def _matrix(rows: Iterable[Amounts], resources: tuple[str, ...]) -> Real:
     known: dict[Amounts, tuple[int, ...]] = {}
-    vectors = []
-    for one in rows:
-        found = known.get(one)
-        if found is None:
-            found = known[one] = _vector(one, resources)
-        vectors.append(found)
+    vectors = [known.get(one) or known.setdefault(one, _vector(one, resources)) for one in rows]
     return np.array(vectors, dtype=np.float64).reshape(len(vectors), len(resources))
