@@ -51,7 +51,7 @@ from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, none_ended, watched, with_orders
+from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, watched, with_orders
 from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class Memory:
         return self._returned.looked(snapshot, now, heartbeat_limit)
 
     def watched(
-        self, snapshot: Snapshot, now: int, settings: ReclaimSettings, ended: CoresOfEnded = none_ended
+        self, snapshot: Snapshot, now: int, settings: ReclaimSettings, ended: CoresOfEnded | None = None
     ) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.
 

@@ -87,13 +87,12 @@ def unused_in(paths: Iterable[str], begin: int, end: int, passed_over: PassedOve
 def untaken_event(one: UntakenRoom, now: int) -> dict[str, object]:
     """Return the event that replaces all earlier ones of one kind from `now` (UNIX s) on; times in UNIX s."""
     places = [{"place": name, "cores": cores, "since": since} for name, (cores, since) in one.places.items()]
-    facts = {"account": one.account, "kind": one.kind, "jobs": one.jobs, "since": one.since, "made": one.made}
-    return {"event": UNTAKEN, "version": VERSION, "time": now, **facts, "places": places}
+    return {"event": UNTAKEN, "version": VERSION, "time": now, **vars(one), "places": places}
 
 
 def untaken_of(event: Event) -> UntakenRoom:
     """Return what an event of `untaken_event` remembers. Raises ValueError for an event that is not sound."""
+    event = {"made": 0, **event}
     places = {text(one, "place"): (whole(one, "cores"), whole(one, "since")) for one in objects(event, "places")}
-    account, kind, jobs = text(event, "account"), text(event, "kind"), whole(event, "jobs")
-    made = moment(event, "made") if event.get("made") else 0
-    return UntakenRoom(account, kind, jobs, whole(event, "since"), places, made)
+    facts = {field.name: _value(event, field) for field in fields(UntakenRoom) if field.name != "places"}
+    return UntakenRoom(places=places, **facts)

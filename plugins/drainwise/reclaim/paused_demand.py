@@ -63,8 +63,8 @@ def weighed(
         accounts = [_without_coming(one, recent[one.name], free) if one.name in recent else one for one in accounts]
         needs_orders = replace(snapshot, accounts=tuple(accounts))
     else:
-        held = {name: one.is_closed(now) for name, one in unmet.items()}
-        counts = _without_jobs(snapshot, {one.name: one.jobs for one in snapshot.kinds if held.get(one.name)})
+        closed = {name for name, one in unmet.items() if one.closed and now < one.until}
+        counts = _without_jobs(snapshot, {one.name: one.jobs for one in snapshot.kinds if one.name in closed})
         coming = _jobs_coming(counts, unmet, now, settings)
         needs_orders = _without_jobs(counts, {one.name: one.starting + coming[one.name] for one in snapshot.kinds})
     balance, to_order = weigh(counts, now, settings.horizon), weigh(needs_orders, now, settings.horizon)

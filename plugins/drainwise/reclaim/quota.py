@@ -178,14 +178,12 @@ def with_turns(balance: Balance, snapshot: Snapshot, history: History, now: int)
         lot = hashlib.sha256(f"{now // day}/{name}".encode("utf-8", "surrogatepass")).digest()
         return -priority, gave, lot, name
 
-    def of_user(user: str) -> tuple[float, int, bytes, str]:
-        return turn(user, snapshot.user_priorities.get(user, 0.0), taken[user])
-
-    def of_account(over: Over) -> tuple[float, int, bytes, str]:
-        return turn(over.account, worst.get(over.account, 0.0), sum(taken[user] for user in over.users))
-
-    over = (replace(one, users=tuple(sorted(one.users, key=of_user))) for one in balance.over)
-    return replace(balance, over=tuple(sorted(over, key=of_account)))
+    over = []
+    for one in balance.over:
+        users = sorted(one.users, key=lambda user: turn(user, snapshot.user_priorities.get(user, 0.0), taken[user]))
+        over.append(replace(one, users=tuple(users)))
+    over.sort(key=lambda one: turn(one.account, worst.get(one.account, 0.0), sum(taken[user] for user in one.users)))
+    return replace(balance, over=tuple(over))
 
 
 @dataclass(frozen=True)

@@ -138,10 +138,6 @@ class UnmetDemand:
             return self
         return replace(self, runs={name: part for name, part in self.runs.items() if name != run})
 
-    def is_closed(self, now: int) -> bool:
-        """Return whether nothing of the demand counts at `now` (UNIX s)."""
-        return self.closed and now < self.until
-
     def resumed(self) -> UnmetDemand:
         """Return the unmet demand as if no round had failed: all of the demand counts again."""
         return replace(self, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0, closed=False, spots=0)
@@ -149,11 +145,6 @@ class UnmetDemand:
 
 CoresOfEnded = Callable[[UnmetDemand], Optional[float]]
 """Tells the cores of jobs of a round that came and went between two looks; None where that is not known now."""
-
-
-def none_ended(_: UnmetDemand) -> float:
-    """Return that no job came and went: where nobody tells."""
-    return 0.0
 
 
 def jobs_of(account: Account) -> float:
@@ -177,8 +168,8 @@ def for_whom(
     """
     wants = {one.name: cores for one in snapshot.accounts if (cores := owed(one)) > 0}
     stands = {name: sum(one.cores for one in known[name].runs.values()) for name in wants if name in known}
-    open_wants = {name: cores - stands.get(name, 0.0) for name, cores in wants.items() if cores > stands.get(name, 0.0)}
-    waiting = open_wants or wants
+    left = {name: cores - stands.get(name, 0.0) for name, cores in wants.items()}
+    waiting = {name: cores for name, cores in left.items() if cores > 0} or wants
     total, given = sum(waiting.values()), sum(one.cores for one in pilots)
     if not (total and given):
         return {}
@@ -211,19 +202,20 @@ def watched(
     now: int,
     settings: ReclaimSettings,
     blind: int | None = None,
-    ended: CoresOfEnded = none_ended,
+    ended: CoresOfEnded | None = None,
 ) -> dict[str, UnmetDemand]:
     """Return the unmet demand after a look at `now` (UNIX s), without accounts of which nothing need be remembered.
 
     blind: since when (UNIX s) no look succeeded, None where the last one did. Of a longer time than jobs are given to
-    start, rounds in it count for nothing. ended: asked where a round would have failed by what was seen.
+    start, rounds in it count for nothing. ended: asked where a round would have failed by what was seen; None: nobody
+    tells.
     """
     if not known:
         return {}
-    look = _Look(known, snapshot, now, settings, ended)
+    look = _Look(known, snapshot, now, settings)
     if blind is not None and now - blind >= settings.time_to_start:
         known = {name: replace(one, round=Round(), runs=look.running(one)) for name, one in known.items()}
-    after = {name: look.watched(one) for name, one in known.items()}
+    after = {name: look.watched(one, ended) for name, one in known.items()}
     return {
         name: one
         for name, one in after.items()
@@ -235,14 +227,9 @@ class _Look:
     """What one snapshot shows of those that orders were given for: what has come back, and whether it helped."""
 
     def __init__(
-        self,
-        known: Mapping[str, UnmetDemand],
-        snapshot: Snapshot,
-        now: int,
-        settings: ReclaimSettings,
-        ended: CoresOfEnded,
+        self, known: Mapping[str, UnmetDemand], snapshot: Snapshot, now: int, settings: ReclaimSettings
     ) -> None:
-        self._now, self._settings, self._ended = now, settings, ended
+        self._now, self._settings = now, settings
         kinds = snapshot.kinds or ()
         self._accounts = {one.name: one for one in (*snapshot.accounts, *map(kind_as_account, kinds))}
         self._over = {one.name for one in snapshot.accounts if one.cores_in_use > one.cores_owed + _ROUNDING}
@@ -259,7 +246,7 @@ class _Look:
         """Return the orders whose pilots are there."""
         return {run: part for run, part in one.runs.items() if run in self._running}
 
-    def watched(self, one: UnmetDemand) -> UnmetDemand:
+    def watched(self, one: UnmetDemand, ended: CoresOfEnded | None) -> UnmetDemand:
         """Return one account's unmet demand: what has come back, whether it helped, and what remains paused."""
         now, account = self._now, self._accounts.get(one.key) or Account(one.key, 0.0, 0.0, 0.0, 0.0)
         # Of times that lie ahead since the clock was set back only as much is believed as can be.
@@ -270,7 +257,7 @@ class _Look:
             one = one.resumed()
         one = self._with_back(one, account)
         if one.round.back_in_all:
-            one = self._judged(one, account)
+            one = self._judged(one, account, ended)
         held, jobs = account.cores_wanted, jobs_of(account)
         if one.kind and one.closed:
             return replace(one, held=held, held_jobs=jobs)
@@ -300,7 +287,7 @@ class _Look:
             came = replace(came, peak=peak, others=max(came.others, others))
         return replace(one, runs=stands, round=came, use=use, looked=now)
 
-    def _judged(self, one: UnmetDemand, account: Account) -> UnmetDemand:
+    def _judged(self, one: UnmetDemand, account: Account, ended: CoresOfEnded | None) -> UnmetDemand:
         """Decide on the round when it is due: what could not serve even one job of the account's proves nothing yet."""
         now, came, wait = self._now, one.round, self._settings.time_to_start
         back, gained, wasted = came.back_in_all, came.gained_in_all, came.wasted + came.idle
@@ -311,7 +298,7 @@ class _Look:
         if came.back and now < min(came.last + wait, came.first + _LONGEST_ROUND * wait):
             return one
         if 2 * gained < back and 2 * wasted > back:
-            unseen = self._ended(one)
+            unseen = 0.0 if ended is None else ended(one)
             if unseen is None:
                 return over
             gained, wasted = gained + unseen, max(0.0, wasted - unseen)

@@ -77,7 +77,6 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
         may[row, [index[name] for name in kind.barred if name in index]] = False
         if kind.at:
             may[row] &= [place.name in kind.at for place in places]
-    whole = np.array([kind.whole for kind in kinds], dtype=bool)
     needs = _matrix((kind.needs for kind in kinds), resources)
     needs[:, 0] = np.maximum(needs[:, 0], 1)
     return RoomFacts(
@@ -90,7 +89,7 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
         _matrix((place.free for place in places), resources),
         may,
         np.array([place.divisible for place in places], dtype=bool),
-        whole,
+        np.array([kind.whole for kind in kinds], dtype=bool),
         np.array([max(1, kind.places) for kind in kinds], dtype=np.int64),
         np.array([kind.cores for kind in kinds], dtype=np.int64),
     )
