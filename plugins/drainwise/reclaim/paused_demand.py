@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -163,7 +163,7 @@ def intended_room(
     place_of = {one.run: one.place for one in snapshot.pilots if one.run in runs and one.place} if runs else {}
     recent, found = _recent(unmet, now, settings), dict[str, "dict[str, int]"]()
     for kind in kinds:
-        cores = Counter[str]()
+        cores = defaultdict[str, float](float)
         for run, part in unmet[kind.name].runs.items():
             if run in place_of:
                 cores[place_of[run]] += part.cores

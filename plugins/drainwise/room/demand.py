@@ -47,7 +47,8 @@ class DemandLeft:
         for kind, jobs in zip(kinds, more.tolist()):
             taken[kind.account] += jobs * kind.cores
         owed = [whole_cores((self.owed.get(one.account, 0.0) - taken[one.account]) / one.cores) for one in kinds]
-        return np.minimum(self.jobs - more, np.array(owed, dtype=np.int64))
+        found: Whole = np.minimum(self.jobs - more, np.array(owed, dtype=np.int64))
+        return found
 
 
 def demand_left(
