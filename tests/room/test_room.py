@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.made_up_room import mixed_pool
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.room.choice import PlaceRoom, RoomMade
-from drainwise.room.demand import demand_left
-from drainwise.room.facts import room_facts
+from drainwise.room.demand import demand_left, room_facts
 
 from .pools import ENDLESS, SIZES, Pool, as_if_large, kind, pilot, place, pools
 

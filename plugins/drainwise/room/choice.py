@@ -14,8 +14,7 @@ import numpy as np
 
 from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
 from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, Rows
-from drainwise.room.demand import DemandLeft
-from drainwise.room.facts import Mask, RoomFacts, Whole
+from drainwise.room.demand import DemandLeft, Mask, RoomFacts, Whole
 from drainwise.room.user_pilots import UserPilots
 
 CLOSED = -1e15

@@ -14,8 +14,7 @@ from drainwise.reclaim.paused_demand import intended_room, nodes_with_cores_back
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
-from drainwise.room.demand import DemandLeft, demand_left
-from drainwise.room.facts import RoomFacts, room_facts
+from drainwise.room.demand import DemandLeft, RoomFacts, demand_left, room_facts
 
 
 @dataclass(frozen=True)
