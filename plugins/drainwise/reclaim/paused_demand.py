@@ -54,20 +54,20 @@ def weighed(
     PoolUnreachable as `require_whole` does.
     """
     require_whole(snapshot)
-    if not unmet and not any(one.starting for one in snapshot.kinds or ()):
-        return snapshot, snapshot, weigh(snapshot, now, settings.horizon)
     if snapshot.kinds is None:
         recent, free = _recent(unmet, now, settings), snapshot.free_cores
         accounts = [_without_paused(one, unmet.get(one.name), now) for one in snapshot.accounts]
-        counts = replace(snapshot, accounts=tuple(accounts))
-        accounts = [_without_coming(one, recent[one.name], free) if one.name in recent else one for one in accounts]
-        needs_orders = replace(snapshot, accounts=tuple(accounts))
+        counts = needs_orders = replace(snapshot, accounts=tuple(accounts))
+        if recent:
+            accounts = [_without_coming(one, recent[one.name], free) if one.name in recent else one for one in accounts]
+            needs_orders = replace(counts, accounts=tuple(accounts))
     else:
         closed = {name for name, one in unmet.items() if one.closed and now < one.until}
         counts = _without_jobs(snapshot, {one.name: one.jobs for one in snapshot.kinds if one.name in closed})
         coming = _jobs_coming(counts, unmet, now, settings)
         needs_orders = _without_jobs(counts, {one.name: one.starting + coming[one.name] for one in snapshot.kinds})
-    balance, to_order = weigh(counts, now, settings.horizon), weigh(needs_orders, now, settings.horizon)
+    balance = weigh(counts, now, settings.horizon)
+    to_order = balance if needs_orders is counts else weigh(needs_orders, now, settings.horizon)
     deficit, below = min(balance.deficit, to_order.deficit), min(balance.below_share, to_order.below_share)
     return counts, needs_orders, replace(balance, deficit=deficit, below_share=below, over=to_order.over)
 
