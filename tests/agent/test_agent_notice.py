@@ -14,7 +14,7 @@ from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import RightsRefused
 from drainwise.htcondor.ads.agent_ad import AGENT_TYPE, ad_of
 from drainwise.pool.abilities import AgentNotice
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import AgentSection
 

@@ -18,7 +18,7 @@ from drainwise.agent.export.observers import observers_of
 from drainwise.agent.export.passwords import read_passwords
 from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import ConfigurationError
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig, load
 from drainwise.siteconfig.export_sections import MetricsSection, PageSection
 from own_certificate import own_certificate

@@ -19,7 +19,7 @@ from drainwise.journal.memory import Memory
 from drainwise.journal.unmet import unmet_event
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.unmet_demand import UnmetDemand
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 from drainwise.service.notify import Notifier
 
 from .memory_pool import NOW, SETTINGS, AlicesPool, Lines

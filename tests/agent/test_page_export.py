@@ -24,7 +24,7 @@ from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import BACKING_OFF, OK
 from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Account, Snapshot
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.export_sections import PageSection
 

@@ -17,7 +17,7 @@ from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 
 from .memory_pool import NOW, SETTINGS
 
@@ -297,7 +297,7 @@ def test_removing_it_whenever_a_round_is_judged_does_not_help(volatile: Path) ->
 
     def hide(now: int) -> None:
         known = played.memory.history(now, SITE).unmet.get("b")
-        due = known is not None and known.back > 0 and now >= known.last + SITE.time_to_start
+        due = known is not None and known.round.back > 0 and now >= known.round.last + SITE.time_to_start
         queue.impossible = 0 if due else 1
 
     played.until(NOW + DAY // 2, hide)

@@ -18,7 +18,7 @@ from drainwise.journal.unmet import unused_in
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
-from drainwise.reclaim.unmet_demand import UnmetDemand, watched
+from drainwise.reclaim.unmet_demand import Round, UnmetDemand, watched
 
 from .memory_pool import NOW, SETTINGS
 
@@ -185,8 +185,8 @@ def test_a_piece_that_idled_until_its_room_was_whole_was_used_in_the_end() -> No
     """Two pilots of 4 cores for a job of 8: the second left well after the first."""
     needs = Amounts(8, 16_384)
     name = kind_name("bob", needs, "")
-    seen = UnmetDemand("bob", kind=name, settled=4.0, wasted=4.0, back=4.0, whole=4.0, nodes=("n0",), left=NOW - 60)
-    seen = dataclasses.replace(seen, first=NOW - 60, last=NOW - 60, looked=NOW - 10)
+    came = Round(settled=4.0, wasted=4.0, back=4.0, whole=4.0, nodes=("n0",), left=NOW - 60, first=NOW - 60)
+    seen = UnmetDemand("bob", kind=name, round=dataclasses.replace(came, last=NOW - 60), looked=NOW - 10)
     its = Pilot("ce#9.0#1@1", "slot1_1@n0", "n0", "bob", "bob", 8, NOW - 30)
     accounts = (Account("bob", 8.0, 100.0, 0.0, 500.0, 8.0),)
     after = watched({name: seen}, Snapshot(NOW, (its,), accounts, kinds=()), NOW, SITE)

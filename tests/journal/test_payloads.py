@@ -16,7 +16,7 @@ from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.quota import WhatIf
-from drainwise.reclaim.seen.expected_ends import kind_of_payload, with_expected_ends
+from drainwise.reclaim.seen_payloads import kind_of_payload, with_expected_ends
 from drainwise.reclaim.settings import ReclaimSettings
 from one_pilot import assess
 

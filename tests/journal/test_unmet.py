@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.journal.unmet import unmet_event, unmet_of
-from drainwise.pool.facts import Snapshot
+from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
+from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand
 
 NOW = 1795249000
 cores = st.floats(0, 1e6).map(lambda value: round(value, 6))
@@ -31,18 +31,21 @@ unmet = st.builds(
     times,
     cores,
     times,
-    cores,
-    cores,
-    st.lists(st.text(max_size=9), max_size=4).map(tuple),
-    times,
-    cores,
-    cores,
-    cores,
-    times,
-    times,
-    cores,
-    cores,
-    cores,
+    st.builds(
+        Round,
+        cores,
+        cores,
+        st.lists(st.text(max_size=9), max_size=4).map(tuple),
+        times,
+        cores,
+        cores,
+        cores,
+        times,
+        times,
+        cores,
+        cores,
+        cores,
+    ),
     st.integers(0, 99),
     cores,
     times,
@@ -105,6 +108,16 @@ def test_of_an_account_that_pauses_only_changes_are_written(tmp_path: Path) -> N
     [gone] = memory.watched(seen, NOW, settings)  # the account is not there any more: it waits for nothing
     assert (gone["held"], gone["until"]) == (0.0, PAUSED.until)
     assert memory.watched(seen, NOW + 60, settings) == []
+
+
+def test_jobs_that_came_and_went_may_have_used_more_than_came_back(tmp_path: Path) -> None:
+    """Several, one after the other, on a piece that is too small for those that wait now: no core of it idled."""
+    came = Round(back=4.0, whole=4.0, nodes=("n1",), first=NOW - 999, last=NOW - 999)
+    memory = Memory.load(written(tmp_path / "journal", unmet_event(UnmetDemand("b", round=came), NOW - 999)), NOW)
+    seen = Snapshot(NOW, (), (Account("b", 0.0, 8.0, 8.0, 1.0, 8.0),))
+    settings = ReclaimSettings("least-waste", 7200, 7200, 86400, 3600, 1000, 1000, 1000)
+    [event] = memory.watched(seen, NOW, settings, lambda _: 9.0)
+    assert unmet_of(event).round == Round(settled=4.0, served=9.0)
 
 
 @pytest.mark.parametrize(("draining", "left"), [(False, []), (True, ["r1"]), (None, ["r1"])])

@@ -14,7 +14,7 @@ from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.reclaim.decide.decision import look_at, make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused, weighed
-from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom, kind_as_account
+from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand, for_whom, kind_as_account
 from drainwise.reclaim.withdrawal import withdrawals
 
 from .facts import NOW, SETTINGS, account, pilot
@@ -54,13 +54,13 @@ def test_jobs_that_came_since_count_in_their_own_size() -> None:
 
 def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
     """For as long as its jobs are given to start: what it used since, or what is free, is counted already."""
-    back = UnmetDemand("group_b", back=8.0, last=NOW - 60, base=4.0, peak=4.0)
+    back = UnmetDemand("group_b", round=Round(back=8.0, last=NOW - 60, base=4.0, peak=4.0))
     assert deficit(waits(8), back) == 0
     summary = make_plan(waits(8), NOW, SITE, History(unmet={"group_b": back})).summary
     assert summary == "cores that have just come back may serve those who wait: nothing to give back for now"
     assert deficit(waits(8), back, NOW + 120) == 8
     assert deficit(waits(100), back) == 16
-    assert deficit(waits(8), dataclasses.replace(back, peak=12.0)) == 8
+    assert deficit(waits(8), dataclasses.replace(back, round=dataclasses.replace(back.round, peak=12.0))) == 8
     assert deficit(waits(16, free=8.0), back) == 8
 
 
@@ -88,8 +88,8 @@ def test_room_whose_last_piece_has_just_come_back_is_not_made_again(by_kind: boo
     """The first piece lies free, longer than the time to start; the last one has gone and no slot shows it yet."""
     seen = waits_for_room(Amounts(4, 8192)) if by_kind else waits(8, free=4.0)
     name = KIND if by_kind else "group_b"
-    known = UnmetDemand("group_b", kind=KIND if by_kind else "", settled=4.0, wasted=4.0, back=4.0, last=NOW - 5)
-    history = History(unmet={name: dataclasses.replace(known, nodes=("n0",))})
+    came = Round(settled=4.0, wasted=4.0, back=4.0, last=NOW - 5, nodes=("n0",))
+    history = History(unmet={name: UnmetDemand("group_b", kind=KIND if by_kind else "", round=came)})
     assert look_at(seen, history, NOW, SITE).balance.deficit == 0
     assert make_plan(seen, NOW, SITE, history).orders == ()
     assert look_at(seen, history, NOW + 180, SITE).balance.deficit > 0
@@ -98,8 +98,9 @@ def test_room_whose_last_piece_has_just_come_back_is_not_made_again(by_kind: boo
 def test_an_order_stands_while_no_slot_shows_the_piece_that_has_just_come_back() -> None:
     """Without that piece the other one is room for nobody; it loses its reason when the job no longer waits."""
     other = dataclasses.replace(pilot(7), node="n0", place="n0", cores=4, deadline=NOW + 400, holds=Amounts(4, 8192))
-    known = UnmetDemand("group_b", {other.run: AccountPart("n0", 4, 4.0)}, NOW - 30, kind=KIND, back=4.0, last=NOW - 3)
-    history = History(unmet={KIND: dataclasses.replace(known, nodes=("n0",))})
+    came = Round(back=4.0, last=NOW - 3, nodes=("n0",))
+    known = UnmetDemand("group_b", {other.run: AccountPart("n0", 4, 4.0)}, NOW - 30, kind=KIND, round=came)
+    history = History(unmet={KIND: known})
     assert make_plan(waits_for_room(Amounts(), other), NOW, SITE, history).withdrawals == ()
     assert make_plan(waits_for_room(Amounts(), other, jobs=0), NOW, SITE, history).withdrawals != ()
     assert make_plan(waits_for_room(Amounts(), other), NOW + 180, SITE, history).withdrawals != ()
@@ -124,7 +125,7 @@ def test_no_request_is_withdrawn_for_cores_that_have_just_come_back() -> None:
     asked = dataclasses.replace(
         seen, pilots=(pilot(0, deadline=NOW + 60), pilot(1, deadline=NOW + 60), *seen.pilots[2:])
     )
-    back = UnmetDemand("group_b", back=8.0, last=NOW - 60)
+    back = UnmetDemand("group_b", round=Round(back=8.0, last=NOW - 60))
     assert make_plan(asked, NOW, SITE, History(unmet={"group_b": back})).withdrawals == ()
 
 
@@ -139,10 +140,7 @@ amount = st.floats(0, 60)
 known = st.builds(
     UnmetDemand,
     st.just("group_b"),
-    back=amount,
-    base=amount,
-    peak=amount,
-    last=st.integers(NOW - 400, NOW),
+    round=st.builds(Round, back=amount, base=amount, peak=amount, last=st.integers(NOW - 400, NOW)),
     until=st.integers(NOW - 400, NOW + 400),
     held=amount,
     held_jobs=amount,

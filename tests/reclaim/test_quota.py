@@ -15,10 +15,12 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import whole_cores
-from drainwise.reclaim.quota import Balance, on_its_way, owed, weigh, with_far_ends
+from drainwise.reclaim.decide.decision import look_at
+from drainwise.reclaim.history import History
+from drainwise.reclaim.quota import Balance, on_its_way, owed, require_whole, weigh, with_far_ends, with_turns
 from reached_asserts import judged
 
-from .facts import NOW, account, believed, pilot, reports, snapshot
+from .facts import NOW, SETTINGS, account, believed, pilot, reports, snapshot
 
 HORIZON = 7200
 
@@ -122,7 +124,7 @@ def test_surplus_that_is_on_its_way_is_not_taken_again() -> None:
 
 
 def test_the_worst_priority_gives_back_first() -> None:
-    """Accounts, and users within an account; a larger number is a worse priority. Then by name."""
+    """Accounts, and users within an account; a larger number is a worse priority."""
     pilots = (
         pilot(1, user="ann", account="mild"),
         pilot(2, user="bea", account="bad"),
@@ -134,8 +136,8 @@ def test_the_worst_priority_gives_back_first() -> None:
         account("bad", 24, 0, priority=900),
         account("b", 0, 24, wanted=24),
     )
-    seen = balance(Snapshot(NOW, pilots, accounts, 0.0, {"ann": 500, "bea": 700, "cleo": 700, "zoe": 800}))
-    assert [(one.account, one.users) for one in seen.over] == [
+    seen = Snapshot(NOW, pilots, accounts, 0.0, {"ann": 500, "bea": 700, "cleo": 600, "zoe": 800})
+    assert [(one.account, one.users) for one in with_turns(balance(seen), seen, History(), NOW).over] == [
         ("bad", ("zoe", "bea", "cleo")),
         ("mild", ("ann",)),
     ]
@@ -183,7 +185,9 @@ def test_no_claim_changes_what_is_owed(claims: list[tuple[PilotReport | None, Pi
 def test_half_an_answer_decides_nothing(broken: Snapshot) -> None:
     """HOSTILE 54: what cannot be a whole and true answer is refused, whoever wrote it."""
     with pytest.raises(PoolUnreachable, match="incomplete answer"):
-        balance(broken)
+        require_whole(broken)
+    with pytest.raises(PoolUnreachable, match="incomplete answer"):
+        look_at(broken, History(), NOW, SETTINGS)
 
 
 def test_an_empty_pool_owes_nothing() -> None:

@@ -394,4 +394,4 @@ def test_the_round_of_a_pilot_of_several_nodes_is_watched_on_all_of_them() -> No
     ]
     after = replace(pool(started, [], PLACES), taken=NOW + 70)
     watched_now = watched(known, after, NOW + 70, SETTINGS)
-    assert not watched_now or all(one.failed == 0 and one.gained >= 16 for one in watched_now.values())
+    assert not watched_now or all(one.failed == 0 and one.round.gained >= 16 for one in watched_now.values())

@@ -11,7 +11,7 @@ import pytest
 
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.journal.memory import Memory
-from drainwise.journal.untaken import untaken_event, untaken_of
+from drainwise.journal.unmet import untaken_event, untaken_of
 from drainwise.pool.amounts import amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import UsageError
-from drainwise.requests.request import AdminRequest, request_as_json, request_from_json
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import AdminRequest, RequestFiles, request_as_json, request_from_json
 
 NOW = 1_795_249_000
 CORES = AdminRequest("r1", NOW, NOW + 3600, cores=16, user="alice", reason="the power", who="root")

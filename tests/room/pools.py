@@ -14,8 +14,7 @@ from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.reclaim.choose import choose
 from drainwise.room.choice import RoomMade, make_room
-from drainwise.room.demand import demand_left
-from drainwise.room.facts import room_facts
+from drainwise.room.demand import demand_left, room_facts
 from drainwise.room.user_pilots import user_pilots
 
 NOW = 1795249000

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from drainwise.pool.amounts import Amounts
-from drainwise.room.demand import demand_left
-from drainwise.room.facts import Real, room_facts
+from drainwise.room.demand import Real, demand_left, room_facts
 
 from .pools import ENDLESS, Pool
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.made_up_room import mixed_pool
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.room.choice import PlaceRoom, RoomMade
-from drainwise.room.demand import demand_left
-from drainwise.room.facts import room_facts
+from drainwise.room.demand import demand_left, room_facts
 
 from .pools import ENDLESS, SIZES, Pool, as_if_large, kind, pilot, place, pools
 
@@ -255,7 +254,7 @@ def _lacking(pool: Pool, made: RoomMade) -> list[str]:
     found = []
     for node in facts.places:
         here = [one for one in made.places if one.place == node.name]
-        room = facts.amounts(left.room[facts.index[node.name]])
+        [room] = facts.amounts(left.room[[facts.index[node.name]]])
         gone = sum_of([room, *(pilots[run].holds or Amounts() for one in here for run in one.runs)])
         jobs = [kinds[name] for one in here for name, number in one.jobs for _ in range(number)]
         if not gone.covers(sum_of(one.needs for one in jobs)):

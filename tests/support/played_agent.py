@@ -23,7 +23,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 from drainwise.service.notify import Notifier
 from memory_pool import MemoryPool
 

@@ -270,7 +270,8 @@ class _Work:
 def _cores_of_ended(pool: Pool, now: int, one: UnmetDemand) -> float | None:
     """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""
     try:
-        return pool.cores_of_ended(one.account, one.nodes, one.left, now) if isinstance(pool, TellsEnded) else 0.0
+        came = one.round
+        return pool.cores_of_ended(one.account, came.nodes, came.left, now) if isinstance(pool, TellsEnded) else 0.0
     except PoolError:
         return None
 

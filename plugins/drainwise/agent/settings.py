@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.journal.file import Journal, JournalFile
 from drainwise.journal.read import files_of
 from drainwise.journal.views.view_files import NOBODY, VIEWS, JournalWithViews
-from drainwise.requests.request_files import RequestFiles
+from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
 
 if TYPE_CHECKING:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import time
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from drainwise.cli.on_request import (
@@ -15,8 +18,14 @@ from drainwise.cli.on_request import (
     run_request,
 )
 from drainwise.cli.pool_options import add_pool_options, open_pool
+from drainwise.common.written_file import read_text
 from drainwise.facts.errors import UsageError
-from drainwise.requests.node_list import known_nodes, nodes_of
+
+MOST_NODES = 100_000
+_LARGEST_FILE = 1 << 22  # bytes
+_PART = re.compile(r"(?P<head>[^\[\],\s]*)(?:\[(?P<ranges>[0-9,\-]+)\](?P<tail>(?:[^\[\],\s]|\[[0-9,\-]+\])*))?")
+_RANGE = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
+_COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -47,3 +56,61 @@ def run(args: argparse.Namespace) -> int:
     now = int(time.time())
     request = request_of(args, now)  # a wrong time needs no pool
     return run_request(args, replace(request, nodes=known_nodes(names, nodes_in(open_pool(args).snapshot(now)))))
+
+
+def nodes_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the names in `texts`, each once, in their order.
+
+    A text is names and ranges with commas between them, or `@FILE`: such texts, a line each, `#` begins a comment.
+    Raises UsageError for what is neither, for more than MOST_NODES names, and ConfigurationError for a bad file.
+    """
+    found: dict[str, None] = {}
+    for text in texts:
+        words = [text]
+        if text.startswith("@"):
+            wanted, shorter = "a file with names of nodes, a line each", "a shorter list of nodes"
+            lines = read_text(text[1:], _LARGEST_FILE, wanted, shorter).splitlines()
+            words = [word for line in lines for word in line.partition("#")[0].split()]
+        for name in (name for word in words for name in _names(word)):
+            found[name] = None
+            if len(found) > MOST_NODES:
+                raise UsageError(f"{text[:80]!r}: expected at most {MOST_NODES} nodes")
+    return tuple(found)
+
+
+def known_nodes(names: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return the full names of nodes; a name without its domain will do where one node has it.
+
+    Raises UsageError for one that is not among them, naming the nearest that is.
+    """
+    short: dict[str, list[str]] = {}
+    for node in known:
+        short.setdefault(node.partition(".")[0], []).append(node)
+    found, full = [], set(known)
+    for name in names:
+        fitting = [name] if name in full else short.get(name, [])
+        if len(fitting) != 1:
+            near = ", ".join(fitting or difflib.get_close_matches(name, full, 3)) or "none that is like it"
+            raise UsageError(f"no node with pilots, or where jobs could start, is called {name!r}; there is {near}")
+        found += fitting
+    return tuple(found)
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the names in a text; of several ranges in a name the last varies fastest."""
+    for part in filter(None, _COMMA.split(text.strip())):
+        shape = _PART.fullmatch(part)
+        if shape is None:
+            raise UsageError(f"{part[:80]!r}: expected a node, or a range such as node[01-12,15]")
+        if shape["ranges"] is None:
+            yield part
+            continue
+        for one in shape["ranges"].split(","):
+            ends = _RANGE.fullmatch(one)
+            if ends is None:
+                raise UsageError(f"{part[:80]!r}: {one!r} is no range; expected numbers such as 01-12")
+            first, last = ends["first"], ends["last"] or ends["first"]
+            if int(last) < int(first) or int(last) - int(first) >= MOST_NODES:
+                raise UsageError(f"{part[:80]!r}: {one!r} is no range of at most {MOST_NODES} nodes")
+            for number in range(int(first), int(last) + 1):
+                yield from _names(f"{shape['head']}{number:0{len(first)}d}{shape['tail']}")

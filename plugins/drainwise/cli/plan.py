@@ -17,7 +17,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.history import of_figures
+from drainwise.reclaim.history import History
 from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.quota import WhatIf, balance_for
 
@@ -81,7 +81,8 @@ def _run(args: argparse.Namespace) -> int:
     is_of_now = what_if is None and args.snapshot is None
     history = history_of(journal_to_look_at(args) if args.snapshot is None else None, snapshot, settings)
     if what_if is not None:
-        history = of_figures(history)
+        known = history
+        history = History(trust=known.trust, broken=known.broken, spared=known.spared, run_times=known.run_times)
     requests = requests_of(args).standing(snapshot.taken)[0] if is_of_now else ()
     if args.by is not None:
         from drainwise.cli.on_request import request_of

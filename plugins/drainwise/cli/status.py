@@ -25,8 +25,7 @@ from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused
 from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
-from drainwise.reclaim.seen.expected_ends import with_expected_ends
-from drainwise.reclaim.seen.stuck import with_stuck
+from drainwise.reclaim.seen_payloads import with_expected_ends, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.untaken_room import unplaced
 

@@ -67,11 +67,6 @@ class ReportedOrder:
     node: str = ""
     policy: str = ""
 
-    @property
-    def freed(self) -> bool:
-        """Whether its cores came back."""
-        return self.ended is not None
-
 
 def reported_orders(paths: Iterable[str], begin: int, passed_over: PassedOver | None = None) -> list[ReportedOrder]:
     """Return the orders of the journal's files from `begin` (UNIX s) on, in their order.

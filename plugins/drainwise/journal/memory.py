@@ -45,14 +45,13 @@ from drainwise.journal.payloads import SeenPayloads
 from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.returned import ReturnedSeen
-from drainwise.journal.unmet import unmet_event, unmet_of
-from drainwise.journal.untaken import untaken_event, untaken_of
+from drainwise.journal.unmet import unmet_event, unmet_of, untaken_event, untaken_of
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, none_ended, watched, with_orders
+from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, watched, with_orders
 from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 
 if TYPE_CHECKING:
@@ -280,7 +279,7 @@ class Memory:
         return self._returned.looked(snapshot, now, heartbeat_limit)
 
     def watched(
-        self, snapshot: Snapshot, now: int, settings: ReclaimSettings, ended: CoresOfEnded = none_ended
+        self, snapshot: Snapshot, now: int, settings: ReclaimSettings, ended: CoresOfEnded | None = None
     ) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.
 

@@ -10,7 +10,7 @@ from drainwise.estimate.run_times import RunTimes
 from drainwise.journal.event import PAYLOADS, VERSION, Event, moment, objects, text
 from drainwise.pilotad.observation import Observation
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.seen.expected_ends import kind_of_payload
+from drainwise.reclaim.seen_payloads import kind_of_payload
 
 MOST_WRITTEN = 200
 """Ended payloads of one cycle that are written and learned."""

@@ -156,7 +156,7 @@ def report_on(
 def _sums(some: Sequence[ReportedOrder]) -> Sums:
     given = [one for one in some if one.end != NOT_ORDERED]
     ends = Counter(one.end for one in given)
-    gone = [one for one in given if one.freed]
+    gone = [one for one in given if one.ended is not None]
     return Sums(
         ordered=len(given),
         not_ordered=len(some) - len(given),

@@ -90,11 +90,6 @@ class History:
     untaken: Mapping[str, UntakenRoom] = field(default_factory=dict)
 
 
-def of_figures(history: History) -> History:
-    """Return what of it the figures of pilots depend on, without the orders and limits of earlier cycles."""
-    return History(trust=history.trust, broken=history.broken, spared=history.spared, run_times=history.run_times)
-
-
 def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
     """Return the runs whose order was for a request, or a closing of nodes, that is there no more; its name by run."""
     names = {one.name for one in history.requests} | {one.name for one in snapshot.closures}
@@ -292,16 +287,12 @@ def doubt(figures: TrustFigures | None, rules: Trust) -> float:
     """
     if figures is None:
         return 0.0
-    broken = _broken(figures, rules)
+    broken = 0.0
+    if figures.leaving >= max(1, rules.pilots):
+        broken = min(1.0, max(0.0, 4 * figures.broken / figures.leaving - 2))
     if figures.pilots < rules.pilots or figures.error * 100 <= figures.predicted * rules.tolerance:
         return broken
     return max(broken, min(1.0, figures.error / figures.room))
-
-
-def _broken(figures: TrustFigures, rules: Trust) -> float:
-    if figures.leaving < max(1, rules.pilots):
-        return 0.0
-    return min(1.0, max(0.0, 4 * figures.broken / figures.leaving - 2))
 
 
 def doubt_in_words(figures: TrustFigures, share: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from drainwise.facts.units import clock
@@ -12,7 +12,7 @@ from drainwise.pool.facts import Account, Snapshot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import Balance, require_whole, weigh
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import UnmetDemand, jobs_of
+from drainwise.reclaim.unmet_demand import Round, UnmetDemand, jobs_of, kind_as_account
 
 _ROUNDING = 1e-6
 
@@ -51,41 +51,25 @@ def weighed(
 
     Cores that have come back for an account within the time to start may still serve it; so do cores that it holds
     without a job in them. For so much no second order is given, and yet none is withdrawn for that. Raises
-    PoolUnreachable as `weigh` does.
+    PoolUnreachable as `require_whole` does.
     """
-    if not unmet and not any(one.starting for one in snapshot.kinds or ()):
-        return snapshot, snapshot, weigh(snapshot, now, settings.horizon)
     require_whole(snapshot)
     if snapshot.kinds is None:
-        counts = _changed(snapshot, unmet, lambda account, known: _without_paused(account, known, now))
-        needs_orders = _changed(
-            counts, unmet, lambda account, known: _without_coming(account, known, now, settings, snapshot.free_cores)
-        )
+        recent, free = _recent(unmet, now, settings), snapshot.free_cores
+        accounts = [_without_paused(one, unmet.get(one.name), now) for one in snapshot.accounts]
+        counts = needs_orders = replace(snapshot, accounts=tuple(accounts))
+        if recent:
+            accounts = [_without_coming(one, recent[one.name], free) if one.name in recent else one for one in accounts]
+            needs_orders = replace(counts, accounts=tuple(accounts))
     else:
-        held = {one.name: one.jobs for one in snapshot.kinds if one.name in unmet and is_held(unmet[one.name], now)}
-        counts = _without_jobs(snapshot, held)
-        coming = {one.name: _jobs_coming(one, unmet[one.name], counts, now, settings) for one in _known(counts, unmet)}
-        starting = {one.name: one.starting + coming.get(one.name, 0) for one in counts.kinds or ()}
-        needs_orders = _without_jobs(counts, starting)
-    balance, to_order = weigh(counts, now, settings.horizon), weigh(needs_orders, now, settings.horizon)
+        closed = {name for name, one in unmet.items() if one.closed and now < one.until}
+        counts = _without_jobs(snapshot, {one.name: one.jobs for one in snapshot.kinds if one.name in closed})
+        coming = _jobs_coming(counts, unmet, now, settings)
+        needs_orders = _without_jobs(counts, {one.name: one.starting + coming[one.name] for one in snapshot.kinds})
+    balance = weigh(counts, now, settings.horizon)
+    to_order = balance if needs_orders is counts else weigh(needs_orders, now, settings.horizon)
     deficit, below = min(balance.deficit, to_order.deficit), min(balance.below_share, to_order.below_share)
     return counts, needs_orders, replace(balance, deficit=deficit, below_share=below, over=to_order.over)
-
-
-def _changed(
-    snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], change: Callable[[Account, UnmetDemand], Account]
-) -> Snapshot:
-    accounts = (change(one, unmet[one.name]) if one.name in unmet else one for one in snapshot.accounts)
-    return replace(snapshot, accounts=tuple(accounts))
-
-
-def _known(snapshot: Snapshot, unmet: Mapping[str, UnmetDemand]) -> list[JobKind]:
-    return [one for one in snapshot.kinds or () if one.name in unmet]
-
-
-def is_held(known: UnmetDemand, now: int) -> bool:
-    """Return whether the demand of a kind does not count at `now` (UNIX s)."""
-    return known.closed and now < known.until
 
 
 def _without_jobs(snapshot: Snapshot, without: Mapping[str, int]) -> Snapshot:
@@ -95,8 +79,7 @@ def _without_jobs(snapshot: Snapshot, without: Mapping[str, int]) -> Snapshot:
     kinds, less = list[JobKind](), Counter[str]()
     for one in snapshot.kinds or ():
         jobs = min(one.jobs, without.get(one.name, 0))
-        if one.classes:
-            less[one.account] += jobs * one.cores
+        less[one.account] += jobs * one.cores if one.classes else 0
         kinds.append(replace(one, jobs=one.jobs - jobs))
     accounts = (
         replace(one, cores_wanted=max(0.0, one.cores_wanted - less[one.name])) if less[one.name] else one
@@ -105,12 +88,52 @@ def _without_jobs(snapshot: Snapshot, without: Mapping[str, int]) -> Snapshot:
     return replace(snapshot, kinds=tuple(kinds), accounts=tuple(accounts))
 
 
-def _jobs_coming(kind: JobKind, known: UnmetDemand, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> int:
-    """Return how many jobs of a kind cores that have just come back may still serve, beside those that are free."""
-    if not _is_back(known, now, settings):
-        return 0
-    free = sum(one.free.cores + one.unseen.cores for one in snapshot.places if one.node in known.nodes)
-    return math.ceil(_coming(known, free) / kind.cores)
+def _without_paused(account: Account, known: UnmetDemand | None, now: int) -> Account:
+    held, held_jobs = _held(account, known, now)
+    if not held:
+        return account
+    wanted, jobs = account.cores_wanted - held, jobs_of(account) - held_jobs
+    per_job = wanted / jobs if jobs > 0.5 else account.cores_per_job
+    return replace(account, cores_wanted=max(0.0, wanted), cores_per_job=max(1.0, per_job))
+
+
+def _held(account: Account, known: UnmetDemand | None, now: int) -> tuple[float, float]:
+    """Return the cores and jobs of the account's demand that are paused."""
+    if known is None or now >= known.until:
+        return 0.0, 0.0
+    if known.closed:
+        return account.cores_wanted, jobs_of(account)
+    return min(known.held, account.cores_wanted), known.held_jobs
+
+
+def _without_coming(account: Account, came: Round, free: float) -> Account:
+    coming = came.coming(free)  # what is free is counted already
+    in_use = account.cores_in_use + min(coming, max(0.0, account.cores_owed - account.cores_in_use))
+    return replace(account, cores_wanted=max(0.0, account.cores_wanted - coming), cores_in_use=in_use)
+
+
+def _recent(unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings) -> dict[str, Round]:
+    """Return the rounds of cores that have come back at `now` (UNIX s) and may still serve those they came back for."""
+    least = now - settings.time_to_start
+    return {name: one.round for name, one in unmet.items() if one.round.back > 0 and one.round.last > least}
+
+
+def nodes_with_cores_back(unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings) -> frozenset[str]:
+    """Return the nodes where cores have come back at `now` (UNIX s) that may still serve those they came back for."""
+    return frozenset(node for one in _recent(unmet, now, settings).values() for node in one.nodes)
+
+
+def _jobs_coming(
+    snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings
+) -> Counter[str]:
+    """Return how many jobs of a kind, by its name, what has just come back may still serve, beside what is free."""
+    recent, found = _recent(unmet, now, settings), Counter[str]()
+    for kind in snapshot.kinds or ():
+        if came := recent.get(kind.name):
+            nodes = set(came.nodes)
+            free = sum(one.free.cores + one.unseen.cores for one in snapshot.places if one.node in nodes)
+            found[kind.name] = math.ceil(came.coming(free) / kind.cores)
+    return found
 
 
 def runs_beside(
@@ -121,9 +144,10 @@ def runs_beside(
     They make room together. Between the end of a run and its node's next report no slot shows those cores.
     snapshot: with the demand that counts at `now` (UNIX s).
     """
-    waiting = [one for one in _known(snapshot, unmet) if one.jobs]
-    coming = [one.name for one in waiting if _jobs_coming(one, unmet[one.name], snapshot, now, settings)]
-    return frozenset(run for name in coming for run in unmet[name].runs)
+    coming = _jobs_coming(snapshot, unmet, now, settings)
+    return frozenset(
+        run for kind in snapshot.kinds or () if kind.jobs and coming[kind.name] for run in unmet[kind.name].runs
+    )
 
 
 def intended_room(
@@ -134,72 +158,32 @@ def intended_room(
     On places of runs with orders as many as these orders were for; where cores have just come back at `now` (UNIX s)
     as many as they may still serve. Kinds whose jobs need several places at once are left out.
     """
-    place_of = {one.run: one.place for one in snapshot.pilots if one.place}
-    found: dict[str, dict[str, int]] = {}
-    for kind in _known(snapshot, unmet):
-        if kind.places > 1:
-            continue
-        known, cores = unmet[kind.name], defaultdict[str, float](float)
-        for run, part in known.runs.items():
+    kinds = [one for one in snapshot.kinds or () if one.name in unmet and one.places == 1]
+    runs = {run for kind in kinds for run in unmet[kind.name].runs}
+    place_of = {one.run: one.place for one in snapshot.pilots if one.run in runs and one.place} if runs else {}
+    recent, found = _recent(unmet, now, settings), dict[str, "dict[str, int]"]()
+    for kind in kinds:
+        cores = defaultdict[str, float](float)
+        for run, part in unmet[kind.name].runs.items():
             if run in place_of:
                 cores[place_of[run]] += part.cores
-        if _is_back(known, now, settings):
+        if came := recent.get(kind.name):
+            nodes = set(came.nodes)
             for place in snapshot.places:
-                if place.node in known.nodes:
-                    cores[place.name] += _coming(known, 0.0)
+                if place.node in nodes:
+                    cores[place.name] += came.coming(0.0)
         found[kind.name] = {name: math.ceil(some / kind.cores - _ROUNDING) for name, some in cores.items()}
     return found
-
-
-def nodes_with_cores_back(unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings) -> frozenset[str]:
-    """Return the nodes where cores have come back at `now` (UNIX s) that may still serve those they came back for."""
-    return frozenset(node for one in unmet.values() if _is_back(one, now, settings) for node in one.nodes)
-
-
-def _is_back(known: UnmetDemand, now: int, settings: ReclaimSettings) -> bool:
-    return known.back > 0 and now < known.last + settings.time_to_start
-
-
-def _coming(known: UnmetDemand, free: float) -> float:
-    """Return the cores of a round, its first pieces included, that are neither in use nor among `free` ones."""
-    return max(0.0, known.settled + known.back - known.served - known.gained - free)
-
-
-def _without_paused(account: Account, known: UnmetDemand, now: int) -> Account:
-    held, held_jobs = _held(account, known, now)
-    wanted, jobs = account.cores_wanted - held, jobs_of(account) - held_jobs
-    per_job = wanted / jobs if held and jobs > 0.5 else account.cores_per_job
-    return replace(account, cores_wanted=max(0.0, wanted), cores_per_job=max(1.0, per_job))
-
-
-def _without_coming(account: Account, known: UnmetDemand, now: int, settings: ReclaimSettings, free: float) -> Account:
-    if not _is_back(known, now, settings):
-        return account
-    coming = _coming(known, free)  # what is free is counted already
-    in_use = account.cores_in_use + min(coming, max(0.0, account.cores_owed - account.cores_in_use))
-    return replace(account, cores_wanted=max(0.0, account.cores_wanted - coming), cores_in_use=in_use)
-
-
-def _held(account: Account, known: UnmetDemand, now: int) -> tuple[float, float]:
-    """Return the cores and jobs of the account's demand that are paused."""
-    if now >= known.until:
-        return 0.0, 0.0
-    if known.closed:
-        return account.cores_wanted, jobs_of(account)
-    return min(known.held, account.cores_wanted), known.held_jobs
 
 
 def paused(snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], now: int) -> tuple[Paused, ...]:
     """Return the paused demand at `now` (UNIX s), the most cores first."""
     found = []
-    for account in snapshot.accounts:
-        known = unmet.get(account.name)
-        cores = 0.0 if known is None else _held(account, known, now)[0]
+    asks = {kind.name: kind for kind in snapshot.kinds or ()}
+    for one in (*snapshot.accounts, *map(kind_as_account, asks.values())):
+        known = unmet.get(one.name)
+        cores, _ = _held(one, known, now)
         if known is not None and cores > 0:
-            found.append(Paused(account.name, cores, known.since, known.until, known.failed, known.vain))
-    for kind in snapshot.kinds or ():
-        known = unmet.get(kind.name)
-        if known is not None and is_held(known, now) and kind.classes:
-            cores, asks = float(kind.jobs * kind.cores), kind.in_words()
-            found.append(Paused(kind.account, cores, known.since, known.until, known.failed, known.vain, asks))
+            words = asks[one.name].in_words() if one.name in asks else ""
+            found.append(Paused(known.account, cores, known.since, known.until, known.failed, known.vain, words))
     return tuple(sorted(found, key=lambda one: (-one.cores, one.account, one.asks)))

@@ -1,21 +1,25 @@
-"""Weigh surplus against demand: who is over quota, who waits, by how many cores, from the batch system's figures alone.
+"""Weigh surplus against demand by the batch system's figures alone: who waits, who gives back first and how much.
 
 Nothing a pilot says enters here, so no claim can change how many cores anyone has to give back.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.pool.clocks import CLOCKS_DIFFER
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.free_cores import ROUNDING, whole_cores
 from drainwise.reclaim.settings import ReclaimSettings
+
+if TYPE_CHECKING:
+    from drainwise.reclaim.history import History
 
 _MOST = 1e12  # cores of an account
 _LARGEST_PILOT = 1 << 17  # cores; the choice keeps tables as long as sums of cores
@@ -99,53 +103,42 @@ def with_far_ends(snapshot: Snapshot, now: int, horizon: int) -> Snapshot:
 
 def require_whole(snapshot: Snapshot) -> None:
     """Raise PoolUnreachable for a snapshot that cannot be a whole and true answer: nothing may be decided on it."""
-    names = Counter(account.name for account in snapshot.accounts)
-    for name, count in names.items():
-        if count > 1:
-            raise PoolUnreachable(f"incomplete answer from the batch system: account {name!r} is there {count} times")
+    names, runs, latest = set[str](), set[str](), snapshot.taken + CLOCKS_DIFFER
     for account in snapshot.accounts:
         cores = (account.cores_in_use, account.cores_owed, account.cores_wanted, account.cores_per_job)
+        if account.name in names:
+            count = sum(one.name == account.name for one in snapshot.accounts)
+            raise _incomplete(f"account {account.name!r} is there {count} times")
         if not (all(0 <= one <= _MOST for one in (*cores, own_share(account))) and 0 <= account.priority < math.inf):
-            raise PoolUnreachable(f"incomplete answer from the batch system: figures of account {account.name!r}")
+            raise _incomplete(f"figures of account {account.name!r}")
+        names.add(account.name)
     if not 0 <= snapshot.free_cores <= _MOST:
-        raise PoolUnreachable("incomplete answer from the batch system: its free cores")
-    latest = snapshot.taken + CLOCKS_DIFFER
-    if (
-        {one.account for one in snapshot.pilots} <= names.keys()
-        and len({one.run for one in snapshot.pilots}) == len(snapshot.pilots)
-        and all(1 <= one.cores <= _LARGEST_PILOT and one.started <= latest for one in snapshot.pilots)
-    ):
-        return
-    runs = Counter(pilot.run for pilot in snapshot.pilots)
+        raise _incomplete("its free cores")
     for pilot in snapshot.pilots:
         if pilot.account not in names:
-            raise PoolUnreachable(
-                f"incomplete answer from the batch system: nothing is known of account {pilot.account!r}"
-                f" that pilot {pilot.name} runs under"
-            )
-        if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > latest:
-            raise PoolUnreachable(
-                f"incomplete answer from the batch system: pilot {pilot.name} is there twice or unsound"
-            )
+            raise _incomplete(f"nothing is known of account {pilot.account!r} that pilot {pilot.name} runs under")
+        if pilot.run in runs or pilot.cores < 1 or pilot.started > latest:
+            raise _incomplete(f"pilot {pilot.name} is there twice or unsound")
         if pilot.cores > _LARGEST_PILOT and not pilot.cannot:
-            raise PoolUnreachable(
-                f"incomplete answer from the batch system: pilot {pilot.name} has more than {_LARGEST_PILOT} cores"
-            )
+            raise _incomplete(f"pilot {pilot.name} has more than {_LARGEST_PILOT} cores")
+        runs.add(pilot.run)
+
+
+def _incomplete(what: str) -> PoolUnreachable:
+    return PoolUnreachable(f"incomplete answer from the batch system: {what}")
 
 
 def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
-    """Return the balance of a snapshot at `now` (UNIX s); `horizon` (s) as in `on_its_way`.
+    """Return the balance of a whole snapshot at `now` (UNIX s); `horizon` (s) as in `on_its_way`.
 
-    deficit = min(demand − free − leaving, Σ (surplus − leaving) of those over quota): the worst priority (the largest
-    number) gives back first, within an account the user with the worst priority. What is lent out is given back to a
-    part of a core, save where those wait who use less than their own share: for them it is rounded up, so that parts of
-    a core of several accounts make a whole one. What goes for a request is less that its account holds beyond its
-    quota, and nothing for those who wait. Raises PoolUnreachable as `require_whole` does.
+    deficit = min(demand − free − leaving, Σ (surplus − leaving) of those over quota); `with_turns` says who is first.
+    What is lent out is given back to a part of a core, save where those wait who use less than their own share: for
+    them it is rounded up, so that parts of a core of several accounts make a whole one. What goes for a request is less
+    that its account holds beyond its quota, and nothing for those who wait.
     """
-    require_whole(snapshot)
-    leaving, on_the_way, users = Counter[str](), 0, defaultdict[str, "set[str]"](set)
+    leaving, on_the_way, users = Counter[str](), 0, defaultdict[str, "dict[str, None]"](dict)
     for pilot in snapshot.pilots:
-        users[pilot.account].add(pilot.user)
+        users[pilot.account][pilot.user] = None
         is_on_its_way = on_its_way(pilot, now, horizon)
         ends = pilot.lease_end if pilot.deadline is None else pilot.deadline
         if is_on_its_way or (pilot.reserved and (ends is None or ends <= now + horizon)):
@@ -155,21 +148,42 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     own = sum(_in_whole_jobs(account, own_share(account)) for account in snapshot.accounts)
     below_share = whole_cores(own - snapshot.free_cores - on_the_way)
     surplus, over = 0.0, []
-    for account in sorted(snapshot.accounts, key=lambda one: (-one.priority, one.name)):
+    for account in snapshot.accounts:
         beyond = account.cores_in_use - account.cores_owed
         if beyond > ROUNDING:
             surplus += beyond
             left = beyond - leaving[account.name]
             most = whole_cores(left + account.cores_owed - own_share(account))
             cores = min(most, math.ceil(left - ROUNDING)) if below_share else whole_cores(left)
-            over.append(Over(account.name, max(0, cores), _worst_first(snapshot, users[account.name]), most))
+            over.append(Over(account.name, max(0, cores), tuple(users[account.name]), most))
     needed = whole_cores(demand - snapshot.free_cores - on_the_way)
     deficit = min(needed, sum(one.cores for one in over))
     return Balance(demand, snapshot.free_cores, on_the_way, surplus, deficit, tuple(over), below_share)
 
 
-def _worst_first(snapshot: Snapshot, users: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(users, key=lambda user: (-snapshot.user_priorities.get(user, 0.0), user)))
+def with_turns(balance: Balance, snapshot: Snapshot, history: History, now: int) -> Balance:
+    """Return the balance with those over quota, and the users of each, in the order in which they give back.
+
+    The worst priority (the largest number) is first. Of equal ones it is who gave back the fewest cores within the day
+    before `now` (UNIX s); an account gave back what its users did. Of those that gave back equally many, the day
+    decides: a checksum of the day and the name, so that no name is first for ever, and a cycle that is repeated decides
+    the same. Nothing a pilot says enters here.
+    """
+    taken, day = Counter[str](), 86_400
+    for order in history.orders:
+        taken[order.user] += order.cores if order.time > now - day else 0
+    worst = {one.name: one.priority for one in snapshot.accounts}
+
+    def turn(name: str, priority: float, gave: int) -> tuple[float, int, bytes, str]:
+        lot = hashlib.sha256(f"{now // day}/{name}".encode("utf-8", "surrogatepass")).digest()
+        return -priority, gave, lot, name
+
+    over = []
+    for one in balance.over:
+        users = sorted(one.users, key=lambda user: turn(user, snapshot.user_priorities.get(user, 0.0), taken[user]))
+        over.append(replace(one, users=tuple(users)))
+    over.sort(key=lambda one: turn(one.account, worst.get(one.account, 0.0), sum(taken[user] for user in one.users)))
+    return replace(balance, over=tuple(over))
 
 
 @dataclass(frozen=True)
@@ -186,42 +200,34 @@ class WhatIf:
 def balance_for(what_if: WhatIf, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> Balance:
     """Return the balance that a what-if puts in the place of the pool's.
 
-    Raises UsageError for a user or an account without pilots.
+    Raises UsageError for a user or an account without pilots, and PoolUnreachable as `require_whole` does.
     """
+    require_whole(snapshot)
     pool = weigh(snapshot, now, settings.horizon)
-    is_of_all = what_if.user is None and what_if.account is None
-    over = pool.over if is_of_all else _everything_of(what_if, snapshot, now, settings)
-    cores = what_if.cores
+    cores, over = what_if.cores, pool.over
+    if what_if.user is not None or what_if.account is not None:
+        over = _everything_of(what_if, snapshot, now, settings)
     return replace(pool, demand=float(cores), free=0.0, leaving=0, deficit=cores, over=over, below_share=cores)
 
 
 def without_limits(settings: ReclaimSettings) -> ReclaimSettings:
     """Return the settings without the limits of a cycle: a what-if is none."""
-    return replace(
-        settings,
-        max_cores=sys.maxsize,
-        max_cores_per_user=sys.maxsize,
-        max_cores_per_user_hour=sys.maxsize,
-        max_cores_hour=sys.maxsize,
-        min_between_acts=0,
-    )
+    most = sys.maxsize
+    settings = replace(settings, max_cores=most, max_cores_hour=most, min_between_acts=0)
+    return replace(settings, max_cores_per_user=most, max_cores_per_user_hour=most)
 
 
 def _everything_of(what_if: WhatIf, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> tuple[Over, ...]:
     user = None if what_if.user is None else _named("user", what_if.user, {one.user for one in snapshot.pilots})
     account = what_if.account
     account = None if account is None else _named("account", account, {one.account for one in snapshot.pilots})
-    cores: Counter[tuple[str, str]] = Counter()
+    cores, users = Counter[str](), defaultdict[str, "dict[str, None]"](dict)
     for pilot in snapshot.pilots:
         is_theirs = user in {None, pilot.user} and account in {None, pilot.account}
         if is_theirs and not pilot.reserved and not on_its_way(pilot, now, settings.horizon):
-            cores[pilot.account, pilot.user] += pilot.cores
-    found = []
-    for name in sorted({name for name, _ in cores}):
-        users = _worst_first(snapshot, [one for whose, one in cores if whose == name])
-        total = sum(cores[name, one] for one in users)
-        found.append(Over(name, total, users, total))
-    return tuple(found)
+            cores[pilot.account] += pilot.cores
+            users[pilot.account][pilot.user] = None
+    return tuple(Over(name, total, tuple(users[name]), total) for name, total in cores.items())
 
 
 def _named(what: str, name: str, known: set[str]) -> str:
@@ -230,5 +236,4 @@ def _named(what: str, name: str, known: set[str]) -> str:
     if len(named) != 1:
         shown = ", ".join(sorted(named or known)) or "nobody"
         raise UsageError(f"no {what} with pilots is called {name!r}; there is {shown}")
-    [found] = named
-    return found
+    return named.pop()

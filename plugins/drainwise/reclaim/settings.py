@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from drainwise.facts.scope_rules import ScopeRules
-from drainwise.reclaim.seen.stuck import StuckRules
+from drainwise.reclaim.seen_payloads import StuckRules
 
 BROKEN_PROMISES = 0.10
 """The probability that a pilot does not leave as it says, before anything is known of its user's pilots."""

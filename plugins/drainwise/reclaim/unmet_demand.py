@@ -19,7 +19,8 @@ and one that cannot costs a number of pilots that grows with the logarithm of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -49,27 +50,15 @@ class AccountPart:
 
 
 @dataclass(frozen=True)
-class UnmetDemand:
-    """What is remembered of one account that orders were given for. In cores, times in UNIX s.
+class Round:
+    """Cores that came back for one account or kind of jobs, and what became of them. In cores, times in UNIX s.
 
-    runs: the orders that stand for it; ordered: when the last was given. use: what the account used when it was looked
-    at last, at `looked`.
-    back: cores that came back for it on `nodes`, in pilots of `whole` cores, after `left` and as was seen from `first`
-    to `last`; base: its use before, peak: the most that it has used since; others: the most that other accounts under
-    their quota have started there. settled: cores that came back earlier in the same round; served: by how much its use
-    grew for them; wasted: what nobody under quota used of them.
-    failed: rounds in a row that did not help; vain: cores that nobody under quota used in them. since, until: when the
-    last of them failed, and the end of the pause after it. held: demand that does not count during it, in `held_jobs`
-    jobs. closed: nothing of the demand counts. kind: the kind of jobs, by its name, "" where it is all that the account
-    waits for; spots: places where it can run, when it failed. unused: cores of the round that ended just now which
-    nobody under quota used.
+    back: cores that came back on `nodes`, in pilots of `whole` cores, after `left` and as was seen from `first` to
+    `last`; base: the account's use before, peak: the most that it has used since; others: the most that other accounts
+    under their quota have started there. settled: cores that came back earlier in the same round; served: by how much
+    the use grew for them; wasted: what nobody under quota used of them.
     """
 
-    account: str
-    runs: Mapping[str, AccountPart] = field(default_factory=dict)
-    ordered: int = 0
-    use: float = 0.0
-    looked: int = 0
     back: float = 0.0
     whole: float = 0.0
     nodes: tuple[str, ...] = ()
@@ -82,6 +71,51 @@ class UnmetDemand:
     settled: float = 0.0
     served: float = 0.0
     wasted: float = 0.0
+
+    @property
+    def gained(self) -> float:
+        """Cores by which the use has grown since `back` came back."""
+        return max(0.0, self.peak - self.base)
+
+    @property
+    def idle(self) -> float:
+        """Cores of `back` that no account under its quota uses: they lie idle or went to others."""
+        return max(0.0, min(self.back - self.gained, self.whole - self.others - self.gained))
+
+    @property
+    def back_in_all(self) -> float:
+        """Cores that came back in the whole round."""
+        return self.settled + self.back
+
+    @property
+    def gained_in_all(self) -> float:
+        """Cores by which the use has grown in the whole round."""
+        return self.served + self.gained
+
+    def coming(self, free: float) -> float:
+        """Return the cores of the whole round that are neither in use nor among `free` ones."""
+        return max(0.0, self.back_in_all - self.gained_in_all - free)
+
+
+@dataclass(frozen=True)
+class UnmetDemand:
+    """What is remembered of one account that orders were given for. In cores, times in UNIX s.
+
+    runs: the orders that stand for it; ordered: when the last was given. use: what the account used when it was looked
+    at last, at `looked`. round: what has come back since the last round was judged.
+    failed: rounds in a row that did not help; vain: cores that nobody under quota used in them. since, until: when the
+    last of them failed, and the end of the pause after it. held: demand that does not count during it, in `held_jobs`
+    jobs. closed: nothing of the demand counts. kind: the kind of jobs, by its name, "" where it is all that the account
+    waits for; spots: places where it can run, when it failed. unused: cores of the round that ended just now which
+    nobody under quota used.
+    """
+
+    account: str
+    runs: Mapping[str, AccountPart] = field(default_factory=dict)
+    ordered: int = 0
+    use: float = 0.0
+    looked: int = 0
+    round: Round = Round()
     failed: int = 0
     vain: float = 0.0
     since: int = 0
@@ -98,47 +132,19 @@ class UnmetDemand:
         """Return by what it is remembered: the kind, or the account."""
         return self.kind or self.account
 
-    @property
-    def idle(self) -> float:
-        """Cores of `back` that no account under its quota uses: they lie idle or went to others."""
-        return max(0.0, min(self.back - self.gained, self.whole - self.others - self.gained))
-
-    @property
-    def gained(self) -> float:
-        """Cores by which the account's use has grown since `back` came back."""
-        return max(0.0, self.peak - self.base)
-
     def without(self, run: str) -> UnmetDemand:
         """Return the unmet demand without an order that was not given."""
-        return replace(self, runs={one: part for one, part in self.runs.items() if one != run})
+        if run not in self.runs:
+            return self
+        return replace(self, runs={name: part for name, part in self.runs.items() if name != run})
 
     def resumed(self) -> UnmetDemand:
         """Return the unmet demand as if no round had failed: all of the demand counts again."""
         return replace(self, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0, closed=False, spots=0)
 
-    def unseen(self, snapshot: Snapshot) -> UnmetDemand:
-        """Return the unmet demand after a time in which nobody could look: what came back then proves nothing."""
-        running = {pilot.run for pilot in snapshot.pilots}
-        return replace(self.without_round(), runs={run: part for run, part in self.runs.items() if run in running})
-
-    def without_round(self) -> UnmetDemand:
-        """Return the unmet demand as if nothing had come back."""
-        idle = replace(self, back=0.0, whole=0.0, nodes=(), left=0, base=0.0, peak=0.0, others=0.0, first=0, last=0)
-        return replace(idle, settled=0.0, served=0.0, wasted=0.0)
-
 
 CoresOfEnded = Callable[[UnmetDemand], Optional[float]]
 """Tells the cores of jobs of a round that came and went between two looks; None where that is not known now."""
-
-
-def none_ended(_: UnmetDemand) -> float:
-    """Return that no job came and went: where nobody tells."""
-    return 0.0
-
-
-def use_of(account: Account) -> float:
-    """Return the cores that the account's jobs hold."""
-    return account.cores_in_use if account.cores_running is None else account.cores_running
 
 
 def jobs_of(account: Account) -> float:
@@ -162,8 +168,8 @@ def for_whom(
     """
     wants = {one.name: cores for one in snapshot.accounts if (cores := owed(one)) > 0}
     stands = {name: sum(one.cores for one in known[name].runs.values()) for name in wants if name in known}
-    open_wants = {name: cores - stands.get(name, 0.0) for name, cores in wants.items() if cores > stands.get(name, 0.0)}
-    waiting = open_wants or wants
+    left = {name: cores - stands.get(name, 0.0) for name, cores in wants.items()}
+    waiting = {name: cores for name, cores in left.items() if cores > 0} or wants
     total, given = sum(waiting.values()), sum(one.cores for one in pilots)
     if not (total and given):
         return {}
@@ -181,10 +187,9 @@ def with_orders(
 
     parts: as `for_whom` gives them.
     """
-    uses = {one.name: use_of(one) for one in snapshot.accounts}
-    whose = {one.name: one.account for one in snapshot.kinds or ()}
-    new = {name: UnmetDemand(whose[name], kind=name) if name in whose else UnmetDemand(name) for name in parts}
-    before = {name: known.get(name, one) for name, one in new.items()}
+    uses = {one.name: _use_of(one) for one in snapshot.accounts}
+    new = {one.name: UnmetDemand(one.account, kind=one.name) for one in snapshot.kinds or ()}
+    before = {name: known.get(name) or new.get(name) or UnmetDemand(name) for name in parts}
     return [
         replace(one, runs={**one.runs, **parts[name]}, ordered=now, use=uses.get(name, 0.0), looked=now, unused=0.0)
         for name, one in before.items()
@@ -197,137 +202,125 @@ def watched(
     now: int,
     settings: ReclaimSettings,
     blind: int | None = None,
-    ended: CoresOfEnded = none_ended,
+    ended: CoresOfEnded | None = None,
 ) -> dict[str, UnmetDemand]:
     """Return the unmet demand after a look at `now` (UNIX s), without accounts of which nothing need be remembered.
 
     blind: since when (UNIX s) no look succeeded, None where the last one did. Of a longer time than jobs are given to
-    start, rounds in it count for nothing. ended: asked where a round would have failed by what was seen.
+    start, rounds in it count for nothing. ended: asked where a round would have failed by what was seen; None: nobody
+    tells.
     """
+    if not known:
+        return {}
+    look = _Look(known, snapshot, now, settings)
     if blind is not None and now - blind >= settings.time_to_start:
-        known = {name: one.unseen(snapshot) for name, one in known.items()}
-    accounts = {one.name: one for one in (*snapshot.accounts, *map(kind_as_account, snapshot.kinds or ()))}
-    gone = Account("", 0.0, 0.0, 0.0, 0.0)
-    after = {name: _watch(one, accounts.get(name, gone), snapshot, now, settings, ended) for name, one in known.items()}
-    return {name: one for name, one in after.items() if _is_remembered(one, now)}
+        known = {name: replace(one, round=Round(), runs=look.running(one)) for name, one in known.items()}
+    after = {name: look.watched(one, ended) for name, one in known.items()}
+    return {
+        name: one
+        for name, one in after.items()
+        if one.runs or one.round.back_in_all or one.unused or now < one.until + LONGEST_PAUSE
+    }
 
 
-def _is_remembered(one: UnmetDemand, now: int) -> bool:
-    return _is_in_round(one) or bool(one.unused) or now < one.until + LONGEST_PAUSE
+class _Look:
+    """What one snapshot shows of those that orders were given for: what has come back, and whether it helped."""
 
+    def __init__(
+        self, known: Mapping[str, UnmetDemand], snapshot: Snapshot, now: int, settings: ReclaimSettings
+    ) -> None:
+        self._now, self._settings = now, settings
+        kinds = snapshot.kinds or ()
+        self._accounts = {one.name: one for one in (*snapshot.accounts, *map(kind_as_account, kinds))}
+        self._over = {one.name for one in snapshot.accounts if one.cores_in_use > one.cores_owed + _ROUNDING}
+        places = Counter(place.node_class for place in snapshot.places)
+        self._spots = {kind.name: sum(places[name] for name in kind.classes) for kind in kinds}
+        self._running = {pilot.run: pilot for pilot in snapshot.pilots}
+        nodes = {node for one in known.values() for node in (*one.round.nodes, *_nodes_of(one.runs.values()))}
+        self._on_nodes = defaultdict[str, "list[tuple[Pilot, int]]"](list)
+        for pilot in snapshot.pilots:
+            for node in nodes.intersection(pilot.nodes):
+                self._on_nodes[node].append((pilot, pilot.cores_on((node,))))
 
-def spots_of(kind: str, snapshot: Snapshot) -> int:
-    """Return the number of places where jobs of a kind could run, were they empty; 0 for one that does not wait."""
-    classes = next((one.classes for one in snapshot.kinds or () if one.name == kind), frozenset[str]())
-    return sum(place.node_class in classes for place in snapshot.places) if classes else 0
+    def running(self, one: UnmetDemand) -> dict[str, AccountPart]:
+        """Return the orders whose pilots are there."""
+        return {run: part for run, part in one.runs.items() if run in self._running}
 
+    def watched(self, one: UnmetDemand, ended: CoresOfEnded | None) -> UnmetDemand:
+        """Return one account's unmet demand: what has come back, whether it helped, and what remains paused."""
+        now, account = self._now, self._accounts.get(one.key) or Account(one.key, 0.0, 0.0, 0.0, 0.0)
+        # Of times that lie ahead since the clock was set back only as much is believed as can be.
+        came = replace(one.round, first=min(one.round.first, now), last=min(one.round.last, now))
+        since, until = min(one.since, now), min(one.until, now + LONGEST_PAUSE)
+        one = replace(one, ordered=min(one.ordered, now), round=came, since=since, until=until, unused=0.0)
+        if one.failed and self._spots.get(one.kind, 0) > one.spots:  # it can run where it could not
+            one = one.resumed()
+        one = self._with_back(one, account)
+        if one.round.back_in_all:
+            one = self._judged(one, account, ended)
+        held, jobs = account.cores_wanted, jobs_of(account)
+        if one.kind and one.closed:
+            return replace(one, held=held, held_jobs=jobs)
+        return replace(one, held=min(one.held, held), held_jobs=min(one.held_jobs, jobs))
 
-def _is_in_round(one: UnmetDemand) -> bool:
-    return bool(one.runs or one.back or one.settled)
+    def _with_back(self, one: UnmetDemand, account: Account) -> UnmetDemand:
+        """Add what has come back by now, what the account uses, and what others took of it."""
+        now, came, use = self._now, one.round, 0.0 if one.kind else _use_of(account)
+        # One that does not show its order yet may have it; later it was refused or withdrawn.
+        new, pilots = now < one.ordered + self._settings.time_to_start, self._running
+        running = self.running(one).items()
+        stands = {run: part for run, part in running if new or pilots[run].deadline is not None or pilots[run].leaving}
+        if gone := [part for run, part in one.runs.items() if run not in pilots]:
+            if not came.back:
+                came = replace(came, base=one.use, left=min(one.looked, now), first=now)
+            whole, back = sum(part.whole for part in gone), sum(part.cores for part in gone)
+            nodes = tuple(sorted({*came.nodes, *_nodes_of(gone)}))
+            came = replace(came, whole=came.whole + whole, back=came.back + back, nodes=nodes, last=now)
+        if came.back:
+            own = others = 0
+            for pilot, cores in (held for node in came.nodes for held in self._on_nodes[node]):
+                if pilot.started >= came.left and pilot.account == one.account:
+                    own += cores
+                elif pilot.started >= came.left and pilot.account not in self._over:
+                    others += cores
+            peak = max(came.peak, own if one.kind else use)
+            came = replace(came, peak=peak, others=max(came.others, others))
+        return replace(one, runs=stands, round=came, use=use, looked=now)
 
-
-def _watch(
-    one: UnmetDemand,
-    account: Account,
-    snapshot: Snapshot,
-    now: int,
-    settings: ReclaimSettings,
-    ended: CoresOfEnded,
-) -> UnmetDemand:
-    """Return one account's unmet demand: what has come back, whether it helped, and what remains paused."""
-    # Of times that lie ahead since the clock was set back only as much is believed as can be.
-    one = replace(one, ordered=min(one.ordered, now), first=min(one.first, now), last=min(one.last, now))
-    one = replace(one, since=min(one.since, now), until=min(one.until, now + LONGEST_PAUSE), unused=0.0)
-    spots = spots_of(one.kind, snapshot) if one.kind and one.failed else 0
-    if spots > one.spots:  # it can run where it could not
-        one = one.resumed()
-    one = _come_back(one, use_of(account), snapshot, now, settings)
-    if one.back or one.settled:
-        failed = one.failed
-        one = _judged(one, account, now, settings, ended)
-        if one.kind and one.failed > failed:
-            one = replace(one, spots=spots_of(one.kind, snapshot), closed=True)
-    if one.kind:
-        return replace(one, held=account.cores_wanted, held_jobs=jobs_of(account)) if one.closed else one
-    jobs = jobs_of(account)
-    return replace(one, held=min(one.held, account.cores_wanted), held_jobs=min(one.held_jobs, jobs))
-
-
-def _come_back(one: UnmetDemand, use: float, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> UnmetDemand:
-    """Add what has come back by now, what the account uses, and what others took of it."""
-    running = {pilot.run: pilot for pilot in snapshot.pilots if pilot.run in one.runs}
-    gone = [part for run, part in one.runs.items() if run not in running]
-    # One that does not show its order yet may have it; later it was refused or withdrawn.
-    new = now < one.ordered + settings.time_to_start
-    stands = {run: one.runs[run] for run, it in running.items() if it.deadline is not None or it.leaving or new}
-    if gone and not one.back:
-        one = replace(one, base=one.use, left=min(one.looked, now), first=now)
-    if gone:
-        nodes = tuple(sorted({*one.nodes, *(node for part in gone for node in part.node.split())}))
-        one = replace(one, whole=one.whole + sum(part.whole for part in gone), nodes=nodes, last=now)
-        one = replace(one, back=one.back + sum(part.cores for part in gone))
-    if one.back:
-        use = _started(one, snapshot) if one.kind else use
-        one = replace(one, peak=max(one.peak, use), others=max(one.others, _others(one, snapshot)))
-    return replace(one, runs=stands, use=0.0 if one.kind else use, looked=now)
-
-
-def _started(one: UnmetDemand, snapshot: Snapshot) -> float:
-    """Return the cores of the account's jobs that have started on the nodes where cores came back."""
-    return sum(
-        pilot.cores_on(one.nodes)
-        for pilot in snapshot.pilots
-        if pilot.account == one.account and pilot.started >= one.left
-    )
-
-
-def _others(one: UnmetDemand, snapshot: Snapshot) -> float:
-    """Return the cores that other accounts not over quota have taken since on the nodes where cores came back."""
-    over = {account.name for account in snapshot.accounts if account.cores_in_use > account.cores_owed + _ROUNDING}
-    return sum(
-        pilot.cores_on(one.nodes)
-        for pilot in snapshot.pilots
-        if pilot.started >= one.left and pilot.account != one.account and pilot.account not in over
-    )
-
-
-def _judged(
-    one: UnmetDemand, account: Account, now: int, settings: ReclaimSettings, ended: CoresOfEnded
-) -> UnmetDemand:
-    """Decide on the round when it is due: what could not serve even one job of the account's proves nothing yet."""
-    back, gained, wait = one.settled + one.back, one.served + one.gained, settings.time_to_start
-    wasted = one.wasted + one.idle
-    # A piece that idled until its room was whole was used in the end.
-    over = replace(one.without_round(), unused=max(0.0, min(wasted, back - gained)))
-    if gained >= back - _ROUNDING:
-        return _helped(over, now)
-    if one.back and now < min(one.last + wait, one.first + _LONGEST_ROUND * wait):
-        return one
-    if 2 * gained < back and 2 * wasted > back:
-        unseen = ended(one)
-        if unseen is None:
+    def _judged(self, one: UnmetDemand, account: Account, ended: CoresOfEnded | None) -> UnmetDemand:
+        """Decide on the round when it is due: what could not serve even one job of the account's proves nothing yet."""
+        now, came, wait = self._now, one.round, self._settings.time_to_start
+        back, gained, wasted = came.back_in_all, came.gained_in_all, came.wasted + came.idle
+        # A piece that idled until its room was whole was used in the end.
+        over = replace(one, round=Round(), unused=max(0.0, min(wasted, back - gained)))
+        if gained >= back - _ROUNDING:
+            return _helped(over, now)
+        if came.back and now < min(came.last + wait, came.first + _LONGEST_ROUND * wait):
+            return one
+        if 2 * gained < back and 2 * wasted > back:
+            unseen = 0.0 if ended is None else ended(one)
+            if unseen is None:
+                return over
+            gained, wasted = gained + unseen, max(0.0, wasted - unseen)
+        helps, is_lost = 2 * gained >= back, 2 * wasted > back
+        if owed(account) <= 0:  # nobody waits any more: whether that was right is not known
+            if helps or not is_lost:
+                return over
+            if not one.vain:  # once; whose jobs go whenever a round ends takes cores for nothing, too
+                return replace(over, vain=wasted, since=now, until=now)
+        elif back + _ROUNDING < account.cores_per_job:
+            return replace(over, round=Round(settled=back, served=gained, wasted=wasted), unused=0.0)
+        if helps or not is_lost:
+            return _helped(over, now) if helps else over
+        failed, closed, spots = one.failed + 1, one.closed or bool(one.kind), self._spots.get(one.kind, 0)
+        over = replace(over, failed=failed, vain=one.vain + wasted, since=now, until=now, closed=closed, spots=spots)
+        if failed < FAILED_ROUNDS:
             return over
-        gained, wasted = gained + unseen, wasted - unseen
-    vanished = owed(account) <= 0  # nobody waits any more: whether that was right is not known
-    if vanished and (2 * gained >= back or 2 * wasted <= back):
-        return over
-    if vanished and not one.vain:  # once; whose jobs go whenever a round ends takes cores for nothing, too
-        return replace(over, vain=wasted, since=now, until=now)
-    if not vanished and back + _ROUNDING < account.cores_per_job:
-        return replace(over, settled=back, served=gained, wasted=wasted, unused=0.0)
-    if 2 * gained >= back:
-        return _helped(over, now)
-    if 2 * wasted <= back:
-        return over
-    failed = one.failed + 1
-    over = replace(over, failed=failed, vain=one.vain + wasted, since=now, until=now)
-    if failed < FAILED_ROUNDS:
-        return over
-    pause = min(LONGEST_PAUSE, settings.demand_pause << min(failed - FAILED_ROUNDS, 20))
-    jobs = jobs_of(account)
-    closed = now < one.until  # it was for jobs that came during a pause
-    # Orders that stand are withdrawn, or prove nothing about what comes during the pause.
-    return replace(over, runs={}, until=now + pause, held=account.cores_wanted, held_jobs=jobs, closed=closed)
+        pause = min(LONGEST_PAUSE, self._settings.demand_pause << min(failed - FAILED_ROUNDS, 20))
+        closed = bool(one.kind) or now < one.until  # it was for jobs that came during a pause
+        # Orders that stand are withdrawn, or prove nothing about what comes during the pause.
+        held, jobs = account.cores_wanted, jobs_of(account)
+        return replace(over, runs={}, until=now + pause, held=held, held_jobs=jobs, closed=closed)
 
 
 def _helped(over: UnmetDemand, now: int) -> UnmetDemand:
@@ -335,3 +328,12 @@ def _helped(over: UnmetDemand, now: int) -> UnmetDemand:
     if now < over.until and not over.kind:
         return over
     return replace(over.resumed(), spots=over.spots)
+
+
+def _nodes_of(parts: Iterable[AccountPart]) -> Iterator[str]:
+    return (node for part in parts for node in part.node.split())
+
+
+def _use_of(account: Account) -> float:
+    """Return the cores that the account's jobs hold."""
+    return account.cores_in_use if account.cores_running is None else account.cores_running

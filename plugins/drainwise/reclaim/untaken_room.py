@@ -41,6 +41,10 @@ class UntakenRoom:
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     made: int = 0
 
+    def untaken(self, now: int, settings: ReclaimSettings) -> frozenset[str]:
+        """Return the places that have been free for the time to start at `now` (UNIX s)."""
+        return frozenset(name for name, (_, since) in self.places.items() if now - since >= settings.time_to_start)
+
 
 @dataclass(frozen=True)
 class Unplaced:
@@ -69,19 +73,17 @@ def watched_room(
         if place.free.cores:
             groups[place.node_class, place.free, place.free.cores >= place.total.cores].append(place)
     for kind in snapshot.kinds or ():
-        before, jobs = known.get(kind.name), kind.jobs - kind.starting
+        before, jobs = known.get(kind.name) or UntakenRoom(kind.account, kind.name), kind.jobs - kind.starting
         free = _free_places(kind, groups)
         if jobs <= 0 or (kind.classes and not free):
             continue
-        waits_on = before is not None and before.jobs <= jobs and before.jobs > 0
-        earlier = before.places if before is not None and waits_on else {}
-        places = {
-            name: (cores, min(earlier[name][1], now) if earlier.get(name, (-1, 0))[0] == cores else now)
-            for name, cores in free.items()
-        }
-        since = min(before.since, now) if before is not None and waits_on else now
-        ordered = unmet[kind.name].ordered if kind.name in unmet and before is not None and not kind.classes else 0
-        made = max(0 if before is None else before.made, min(ordered, now))
+        waits_on, places = 0 < before.jobs <= jobs, dict[str, "tuple[int, int]"]()
+        for name, cores in free.items():
+            seen, since = before.places.get(name, (cores, now))
+            places[name] = cores, min(since, now) if waits_on and seen == cores else now
+        since = min(before.since, now) if waits_on else now
+        is_ordered = not kind.classes and kind.name in known and kind.name in unmet
+        made = max(before.made, min(unmet[kind.name].ordered, now) if is_ordered else 0)
         found[kind.name] = UntakenRoom(kind.account, kind.name, jobs, since, places, made)
     return found
 
@@ -111,44 +113,39 @@ def with_untaken(
     if not known or not snapshot.kinds:
         return snapshot
     made = {one.account for one in known.values() if now - AGAIN < one.made}
-    kinds, accounts = [], {one.name: one for one in snapshot.accounts}
+    kinds, accounts, barred = [], {one.name: one for one in snapshot.accounts}, frozenset[str]()
     for kind in snapshot.kinds:
-        memory = known.get(kind.name)
-        if memory is not None:
-            kind = replace(kind, barred=_untaken(memory, now, settings))  # noqa: PLW2901
-            in_round = kind.name in unmet and bool(unmet[kind.name].runs or unmet[kind.name].back)
+        if memory := known.get(kind.name):
+            kind = replace(kind, barred=memory.untaken(now, settings))  # noqa: PLW2901
+            in_round = kind.name in unmet and bool(unmet[kind.name].runs or unmet[kind.name].round.back)
             is_due = now - memory.since >= 2 * settings.time_to_start and kind.account not in made
             place = next((one for one in snapshot.places if one.name in kind.planned), None)
             if not kind.classes and place is not None and (is_due or in_round):
                 whole = amounts(place.total.cores)
                 classes, at = frozenset({place.node_class}), frozenset({place.name})
                 kind = replace(kind, jobs=1, needs=whole, classes=classes, places=1, whole=True, at=at)  # noqa: PLW2901
-                accounts = _owed_in_addition(accounts, kind)
+                accounts.update(_owed_in_addition(accounts, kind))
                 made.add(kind.account)
         kinds.append(kind)
-    barred = frozenset[str]().union(*(kind.barred for kind in kinds))
+        barred |= kind.barred
     untaken = sum(place.free.cores for place in snapshot.places if place.name in barred)
     free = max(0.0, snapshot.free_cores - untaken)
     return replace(snapshot, kinds=tuple(kinds), accounts=tuple(accounts.values()), free_cores=free)
 
 
-def _untaken(memory: UntakenRoom, now: int, settings: ReclaimSettings) -> frozenset[str]:
-    return frozenset(name for name, (_, since) in memory.places.items() if now - since >= settings.time_to_start)
+def _owed_in_addition(accounts: Mapping[str, Account], kind: JobKind) -> dict[str, Account]:
+    """Return the accounts that change, by name, when a kind's demand is added to its account's.
 
-
-def _owed_in_addition(accounts: dict[str, Account], kind: JobKind) -> dict[str, Account]:
-    """Return the accounts with the demand of a kind, as far as its account's own share goes; others lend it no more."""
+    It is owed cores for it as far as its own share goes; others lend it no more.
+    """
     account = accounts[kind.account]
-    share = account.cores_owed if account.cores_share is None else max(account.cores_owed, account.cores_share)
+    share = max(account.cores_owed, account.cores_share or 0.0)
     owed = max(account.cores_owed, min(share, account.cores_in_use + kind.cores))
-    found = {
-        **accounts,
-        kind.account: replace(account, cores_owed=owed, cores_wanted=account.cores_wanted + kind.cores),
-    }
+    found = {kind.account: replace(account, cores_owed=owed, cores_wanted=account.cores_wanted + kind.cores)}
     lent = owed - account.cores_owed
     for one in sorted(accounts.values(), key=lambda one: (-one.priority, one.name)):
         held = min(one.cores_owed, one.cores_in_use)
-        back = min(lent, max(0.0, held - (held if one.cores_share is None else one.cores_share)))
+        back = 0.0 if one.cores_share is None else min(lent, held - one.cores_share)
         if one.name != kind.account and back > 0:
             found[one.name], lent = replace(one, cores_owed=held - back), lent - back
     return found
@@ -166,7 +163,7 @@ def unplaced(
             continue
         if account.cores_in_use >= max(account.cores_owed, account.cores_share or 0.0):
             continue
-        places = sorted(_untaken(memory, now, settings))
+        places = sorted(memory.untaken(now, settings))
         if kind.classes and not places:
             continue
         where = f"room on {', '.join(places[:3])}{', …' if len(places) > 3 else ''} is free and it does not take it"

@@ -1,6 +1,6 @@
 """Make room for the waiting jobs: which pilots go so that the jobs can start, place by place. Pure; numpy alone.
 
-facts = room_facts(snapshot.kinds, snapshot.places)                      (`facts`)
+facts = room_facts(snapshot.kinds, snapshot.places)                      (`demand`)
 left = demand_left(facts, owed, returning)                               (`demand`)
 users = [user_pilots(facts, (account, user), pilots, costs, now, limits) for each that may lose cores]  (`user_pilots`)
 made = make_room(facts, left, users, most)                               (`choice`)

@@ -14,8 +14,7 @@ import numpy as np
 
 from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
 from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, Rows
-from drainwise.room.demand import DemandLeft, OpenDemand
-from drainwise.room.facts import Mask, RoomFacts, Whole
+from drainwise.room.demand import DemandLeft, Mask, RoomFacts, Whole
 from drainwise.room.user_pilots import UserPilots
 
 CLOSED = -1e15
@@ -80,8 +79,7 @@ def make_room(
     table = RowTable(facts, users)
     problem = Problem(table.rows, places_of(facts, left), needs_of(facts, left), limits_of(users, most))
     plan = make_plan(problem, rules)
-    demand = OpenDemand(facts, left.jobs, left.owed).without(plan.served)
-    missing = np.array([demand.jobs_of(kind) for kind in range(len(facts.kinds))], dtype=np.int64)
+    missing = left.without_room(plan.served)
     return RoomMade(
         tuple(table.loss(number, user, plan) for number, user in enumerate(users)),
         tuple(table.rooms(plan.gone, plan.jobs)),

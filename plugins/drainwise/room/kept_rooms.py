@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from drainwise.pool.amounts import PLAIN, Amounts, amounts, sum_of
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.room.choice import PlaceRoom
-from drainwise.room.demand import ServedJobs
-from drainwise.room.facts import RoomFacts
+from drainwise.room.demand import RoomFacts, ServedJobs
 
 
 def kept_rooms(

@@ -16,8 +16,7 @@ import numpy as np
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.reclaim.choose.plan import Rules
 from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
-from drainwise.room.demand import DemandLeft
-from drainwise.room.facts import RoomFacts, Whole
+from drainwise.room.demand import DemandLeft, RoomFacts, Whole
 from drainwise.room.user_pilots import UserPilots
 
 MOST_TRIES = 200

@@ -10,7 +10,7 @@ import numpy as np
 
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot
-from drainwise.room.facts import Real, RoomFacts, Whole
+from drainwise.room.demand import Real, RoomFacts, Whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,7 @@ from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.candidates import Candidate, Candidates, candidates_of
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.plan_json import balance_as_json
-from drainwise.reclaim.seen.expected_ends import with_expected_ends
-from drainwise.reclaim.seen.stuck import with_stuck
+from drainwise.reclaim.seen_payloads import with_expected_ends, with_stuck
 
 FORMAT = 1
 """The version of this document; it rises when a value changes its meaning or goes."""

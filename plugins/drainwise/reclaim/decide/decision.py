@@ -46,11 +46,18 @@ from drainwise.reclaim.parts.part_plans import PartsUntil, asked_no_more, parts_
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import policy_called
-from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, with_far_ends, without_limits
-from drainwise.reclaim.seen.expected_ends import with_expected_ends
-from drainwise.reclaim.seen.stuck import stuck_pilots, with_stuck
+from drainwise.reclaim.quota import (
+    Balance,
+    WhatIf,
+    balance_for,
+    owed,
+    require_whole,
+    with_far_ends,
+    with_turns,
+    without_limits,
+)
+from drainwise.reclaim.seen_payloads import stuck_pilots, with_expected_ends, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.turns import with_turns
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
 from drainwise.reclaim.untaken_room import unplaced, with_untaken
 from drainwise.reclaim.withdrawal import Withdrawal, withdrawals

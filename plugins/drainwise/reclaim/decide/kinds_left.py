@@ -14,8 +14,7 @@ from drainwise.reclaim.paused_demand import intended_room, nodes_with_cores_back
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
-from drainwise.room.demand import DemandLeft, OpenDemand, demand_left
-from drainwise.room.facts import RoomFacts, room_facts
+from drainwise.room.demand import DemandLeft, RoomFacts, demand_left, room_facts
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,8 @@ def kinds_left(
 
 
 def _without_room(facts: RoomFacts, left: DemandLeft) -> dict[str, int]:
-    demand = OpenDemand(facts, left.jobs, left.owed)
-    return {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
+    jobs = zip(facts.kinds, left.without_room().tolist())
+    return {kind.name: count for kind, count in jobs if kind.classes and count}
 
 
 def _returning(

@@ -21,9 +21,8 @@ from drainwise.reclaim.decide.on_request import (
 )
 from drainwise.reclaim.history import History, unbound
 from drainwise.reclaim.plan import UserPlan
-from drainwise.reclaim.quota import WhatIf, balance_for
+from drainwise.reclaim.quota import WhatIf, balance_for, with_turns
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.turns import with_turns
 
 
 @dataclass(frozen=True)

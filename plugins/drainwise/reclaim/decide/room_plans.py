@@ -34,7 +34,7 @@ from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.valued import cost_of
 from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
-from drainwise.room.facts import RoomFacts
+from drainwise.room.demand import RoomFacts
 from drainwise.room.kept_rooms import kept_rooms
 from drainwise.room.several_places import WidePilot, make_room_with
 from drainwise.room.user_pilots import UserPilots, user_pilots

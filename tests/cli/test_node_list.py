@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.cli.drain import known_nodes, nodes_of
 from drainwise.facts.errors import DrainwiseError, UsageError
-from drainwise.requests.node_list import known_nodes, nodes_of
 
 
 @pytest.mark.parametrize(
