@@ -111,23 +111,22 @@ HOUSE = {
     "reclaim": Room(
         POOL,
         "agent",
-        "common estimate facts identity pilotad pool reclaim.open_need reclaim.seen reclaim.totals requests",
+        "common estimate facts identity pilotad pool reclaim.open_need reclaim.totals requests",
         plain=False,
     ),
     "reclaim.decide": Room(
         POOL,
         "agent",
-        "facts pool reclaim reclaim.choose reclaim.open_need reclaim.parts reclaim.seen reclaim.totals requests room",
+        "facts pool reclaim reclaim.choose reclaim.open_need reclaim.parts reclaim.totals requests room",
         plain=False,
     ),
     "reclaim.parts": Room(POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.totals", plain=False),
     "reclaim.open_need": Room(POOL, "agent", "pool reclaim.totals", plain=False),
-    "reclaim.seen": Room(POOL, "agent", "estimate facts pilotad pool"),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
     "journal": Room(
         POOL,
         "agent",
-        "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
+        "common estimate facts identity page pilotad pool reclaim reclaim.open_need requests",
         plain=False,
     ),
     "journal.views": Room(POOL, "agent", "common htcondor.node journal", plain=False),
@@ -140,7 +139,7 @@ HOUSE = {
     "agent.export": Room(
         POOL,
         "agent",
-        "agent common facts features.serve journal page pilotad pool reclaim reclaim.seen siteconfig",
+        "agent common facts features.serve journal page pilotad pool reclaim siteconfig",
         plain=False,
     ),
     "simulate": Room(
@@ -173,7 +172,7 @@ HOUSE = {
         "agent agent.export cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate "
         "estimate.records facts features identity install journal journal.views launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
-        "reclaim.seen requests service simulate "
+        "requests service simulate "
         "simulate.policies siteconfig systems validate",
         plain=False,
     ),
@@ -196,8 +195,7 @@ BUDGETS = {
     "pool": Budget(915, "pool identity"),
     "reclaim": Budget(
         6_378,
-        "reclaim reclaim.choose reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals"
-        " room requests",
+        "reclaim reclaim.choose reclaim.decide reclaim.open_need reclaim.parts reclaim.totals room requests",
     ),
     "journal": Budget(2_124, "journal journal.views"),
     "agent": Budget(2_128, "agent agent.export page"),
