@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from drainwise.agent.act import carry_out
 from drainwise.agent.act_outcome import CycleOutcome
@@ -84,66 +85,16 @@ class NullJournal:
         """Drop the event."""
 
 
-def run_cycle(
-    pool: Pool,
-    settings: ReclaimSettings,
-    memory: Memory,
-    journal: Journal | None,
-    clock: Callable[[], int],
-    acting: bool,
-    stopping: Callable[[], bool] = lambda: False,
-    confirmed: ConfirmedWithdrawals | None = None,
-    ask_again: AskAgain | None = None,
-    requests: StandingRequests = lambda _: ((), ()),
-    is_for_demand: bool = True,
-    resumed: ResumedAccounts = tuple,
-) -> Cycle:
-    """Do one cycle; `clock` tells the UNIX time.
+@dataclass
+class AgentCycle:
+    """One cycle that is to be done; `clock` tells the UNIX time.
 
     acting: whether orders are given. stopping: called before each act; once it is true no further one is done. journal:
     None when nothing is to be written. confirmed, ask_again: what a loop remembers of its cycles. requests: the
     requests that stand at a UNIX time, and sentences on what is none. is_for_demand: whether the cycle is for those who
     wait, too, or for the requests alone, and for withdrawing what was ordered for one that was cancelled. resumed: the
-    accounts whose paused demand an administrator wants to count again, each to be gone when the next one is taken. A
-    fault is part of the result.
+    accounts whose paused demand an administrator wants to count again, each to be gone when the next one is taken.
     """
-    again = ask_again or AskAgain()
-    work = _Work(
-        pool,
-        settings,
-        memory,
-        journal,
-        clock,
-        acting,
-        stopping,
-        confirmed,
-        again,
-        requests,
-        is_for_demand,
-        resumed,
-    )
-    began, started, fault = time.monotonic(), clock(), ""
-    try:
-        work.do()
-    except DrainwiseError as error:
-        fault = str(error)
-    seconds = time.monotonic() - began
-    return Cycle(
-        started,
-        seconds,
-        work.plan,
-        work.outcome,
-        fault,
-        acting,
-        unused=work.unused,
-        view=work.view,
-        basis=work.basis,
-    )
-
-
-@dataclass
-class _Work:
-    """The steps of a cycle, and how far it came."""
 
     pool: Pool
     settings: ReclaimSettings
@@ -151,70 +102,77 @@ class _Work:
     journal: Journal | None
     clock: Callable[[], int]
     acting: bool
-    stopping: Callable[[], bool]
-    confirmed: ConfirmedWithdrawals | None
-    ask_again: AskAgain
-    requests: StandingRequests
-    is_for_demand: bool
-    resumed: ResumedAccounts
-    plan: Plan | None = None
-    outcome: CycleOutcome | None = None
-    unused: float = 0.0
-    view: PoolView | None = None
-    basis: CycleBasis | None = None
+    stopping: Callable[[], bool] = lambda: False
+    confirmed: ConfirmedWithdrawals | None = None
+    ask_again: AskAgain = field(default_factory=AskAgain)
+    requests: StandingRequests = lambda _: ((), ())
+    is_for_demand: bool = True
+    resumed: ResumedAccounts = tuple
 
-    def do(self) -> None:
-        noted = Noted(self.journal or NullJournal(), self.memory)
+    def run(self) -> Cycle:
+        """Do the cycle; a fault is part of the result."""
+        began, fault = time.monotonic(), ""
+        self._done = Cycle(self.clock(), 0.0, None, None, "", self.acting)
+        try:
+            self._do(Noted(self.journal or NullJournal(), self.memory))
+        except DrainwiseError as error:
+            fault = str(error)
+        return replace(self._done, seconds=time.monotonic() - began, fault=fault)
+
+    def _note(self, **found: Any) -> None:
+        """Note what is known now of what the cycle did."""
+        self._done = replace(self._done, **found)
+
+    def _do(self, noted: Noted) -> None:
+        memory, settings = self.memory, self.settings
         snapshot, now = self._look()
         fault, ended = self._learn(snapshot, now, noted)
-        limit = self.settings.heartbeat_limit
-        seen = self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)
-        for event in self.memory.payloads_seen(snapshot):
-            noted.write(event)
-        for event in self.memory.returned_seen(snapshot, now, limit):
-            noted.write(event)
+        limit = settings.heartbeat_limit
+        seen = view_of(snapshot, now, limit, memory.open_orders().values(), ended)
+        self._note(view=seen)
+        noted.write(*memory.payloads_seen(snapshot))
+        noted.write(*memory.returned_seen(snapshot, now, limit))
         self._watch(snapshot, now, noted)
-        for event in self.memory.watched_room(snapshot, now):
-            noted.write(event)
-        for event in self.memory.looked(snapshot, now, self.settings):
-            noted.write(event)
+        noted.write(*memory.watched_room(snapshot, now))
+        noted.write(*memory.looked(snapshot, now, settings))
         requests, odd = self._requests(now)
         closings = [Closing(one.name, frozenset(one.nodes), one.by, one.in_words()) for one in requests if one.nodes]
         if closings and not isinstance(self.pool, ClosesNodes):
             odd = (*odd, f"{', '.join(one.name for one in closings)}: {_CANNOT_CLOSE}")
         earlier = CycleOutcome(())
         if self.acting and not self.stopping():
-            earlier = self.outcome = _follow_up(self.pool, snapshot, closings, now, self.clock, noted)
-        history = replace(self.memory.history(now, self.settings), requests=requests)
-        self.basis = CycleBasis(snapshot, now, self.settings, history)
-        self.view = replace(seen, doubted=doubted_pilots(snapshot, history.trust, self.settings.trust))
-        plan = make_plan(snapshot, now, self.settings, history, is_for_demand=self.is_for_demand)
+            earlier = _follow_up(self.pool, snapshot, closings, now, self.clock, noted)
+            self._note(outcome=earlier)
+        history = replace(memory.history(now, settings), requests=requests)
+        basis = CycleBasis(snapshot, now, settings, history)
+        self._note(basis=basis, view=replace(seen, doubted=doubted_pilots(snapshot, history.trust, settings.trust)))
+        plan = make_plan(snapshot, now, settings, history, is_for_demand=self.is_for_demand)
         plan = replace(plan, notices=(*odd, *plan.notices)) if odd else plan
-        plan = self.plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)
-        for event in self.memory.opened(plan, now):
-            noted.write(event)
+        plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)
+        self._note(plan=plan)
+        noted.write(*memory.opened(plan, now))
         self._write_down(plan, snapshot, requests, now, noted)
         if not self.acting:
             return
-        self.outcome = CycleOutcome((), earlier.followups, "; ".join(part for part in (fault, earlier.fault) if part))
+        faults = [fault, earlier.fault]
+        self._note(outcome=replace(earlier, fault="; ".join(filter(None, faults))))
         if self.stopping():
             return
-        for event in self.memory.ordering(plan, snapshot, now):
-            noted.write(event)
-        done = carry_out(plan, self.pool, self.settings, self.clock, noted, history, self.stopping)
-        faults = "; ".join(part for part in (self.outcome.fault, done.fault) if part)
-        self.outcome = replace(done, followups=self.outcome.followups, fault=faults)
+        noted.write(*memory.ordering(plan, snapshot, now))
+        done = carry_out(plan, basis, self.pool, self.clock, noted, self.stopping)
+        faults = [*faults, done.fault]
+        self._note(outcome=replace(done, followups=earlier.followups, fault="; ".join(filter(None, faults))))
         if self.confirmed is not None:
             self.confirmed.note(done)
 
     def _watch(self, snapshot: Snapshot, now: int, noted: Noted) -> None:
         """Look at how accounts fare that orders were given for, and lift pauses that are to be lifted."""
-        for event in self.memory.watched(snapshot, now, self.settings, partial(_cores_of_ended, self.pool, now)):
+        events = self.memory.watched(snapshot, now, self.settings, partial(_cores_of_ended, self.pool, now))
+        for event in events:
             noted.write(event)
-            self.unused += number(event, "unused")
+            self._note(unused=self._done.unused + number(event, "unused"))
         for account in self.resumed() if self.acting else ():
-            for event in self.memory.resumed(account, now):
-                noted.write(event)
+            noted.write(*self.memory.resumed(account, now))
 
     def _requests(self, now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
         """Return the requests that stand. Raises UsageError when an agent that acts cannot know them."""
@@ -250,8 +208,7 @@ class _Work:
         except PoolError as error:
             endings, fault = {}, str(error)
         events = ended_events(self.memory, endings, snapshot, now)
-        for event in events:
-            noted.write(event)
+        noted.write(*events)
         return fault, [event for event in events if event["event"] == ENDED]
 
     def _write_down(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.agent.settings import AgentSettings
@@ -156,7 +156,7 @@ class Loop:
 
         started = self._clock()
         try:
-            return run_cycle(
+            return AgentCycle(
                 current.pool,
                 current.settings,
                 self._memory,
@@ -168,7 +168,7 @@ class Loop:
                 self._ask_again,
                 current.requests.standing,
                 resumed=current.requests.resumed,
-            )
+            ).run()
         except Exception as fault:  # the outermost guard: no order is given then, and the next cycle is tried
             [where] = traceback.extract_tb(fault.__traceback__)[-1:]
             place = f"{os.path.basename(where.filename)}:{where.lineno}"

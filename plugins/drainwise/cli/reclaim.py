@@ -118,10 +118,10 @@ def _once(args: argparse.Namespace) -> int:
     journal = journal_at(path, args) if args.journal or acting else None
     if acting:
         lock.must_take()
-    from drainwise.agent.cycle import run_cycle  # meanwhile: that takes as long as half of an answer
+    from drainwise.agent.cycle import AgentCycle  # meanwhile: that takes as long as half of an answer
 
     try:
-        cycle = run_cycle(
+        cycle = AgentCycle(
             setup.pool,
             setup.settings,
             memory_of(path, must_read=acting),
@@ -131,7 +131,7 @@ def _once(args: argparse.Namespace) -> int:
             lambda: is_thrown(setup.kill_switch),
             requests=setup.requests.standing,
             resumed=setup.requests.resumed,
-        )
+        ).run()
     finally:
         lock.release()
     if cycle.basis is not None:

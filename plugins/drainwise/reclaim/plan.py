@@ -209,7 +209,8 @@ class Plan:
     waiting: cores that accounts are owed and wait for, by account. parts: for each of these, its parts of the pilots
     with an order, by run. paused: demand that does not count now. unplaced: jobs that do not start where they should.
     since: when the need of each account that waits opened, UNIX s; None where none stays open. asked_no_more: pilots
-    that were asked for cores which nobody needs now.
+    that were asked for cores which nobody needs now. missing: jobs of each kind without room; None where cores are
+    counted.
     """
 
     taken: int
@@ -228,6 +229,7 @@ class Plan:
     unplaced: tuple[Unplaced, ...] = ()
     since: Mapping[str, int] | None = None
     asked_no_more: tuple[Pilot, ...] = ()
+    missing: Mapping[str, int] | None = None
 
     @property
     def returns(self) -> tuple[PartOrder, ...]:

@@ -137,6 +137,7 @@ def make_plan(
         unplaced=without_place,
         since=found.since if (found := need or until) else None,
         asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
+        missing=None if looked.kinds is None else looked.kinds.jobs,
     )
     if need is None or not is_for_demand:
         return plan
