@@ -24,6 +24,21 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import on_its_way
+from drainwise.reclaim.reasons import (
+    CANNOT,
+    EARLY,
+    ENDING,
+    LIMIT,
+    NODE,
+    ORDERED,
+    REFUSED,
+    RESERVED,
+    SCOPE,
+    UNANSWERED,
+    WITHDRAWN,
+    YOUNG,
+    Reason,
+)
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.reclaim.untaken_room import UntakenRoom
@@ -166,27 +181,26 @@ def with_unanswered(snapshot: Snapshot, unanswered: Mapping[str, int]) -> Snapsh
     return replace(snapshot, pilots=tuple(pilots))
 
 
-def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot gets no order at `now` (UNIX s) for what became of those to it or its node; "" if it may."""
     if pilot.unanswered is not None:
-        return f"an order to end by {clock(pilot.unanswered)} was not answered and may still be carried out"
+        ends = clock(pilot.unanswered)
+        return Reason(UNANSWERED, f"an order to end by {ends} was not answered and may still be carried out")
     if (failed := history.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
-        return f"the order of {clock(failed)} was refused; not tried again for {duration(settings.retry_after)}"
+        again = duration(settings.retry_after)
+        return Reason(REFUSED, f"the order of {clock(failed)} was refused; not tried again for {again}")
     fault = history.nodes.get(pilot.node)
     if fault is None or now - fault.time >= _left_alone(fault, settings):
-        return ""
+        return Reason()
+    at, pause = clock(fault.time), duration(_left_alone(fault, settings))
     if fault.denied:
-        return (
-            f"{pilot.node} refused the agent's orders at {clock(fault.time)}; none is sent there for"
-            f" {duration(_left_alone(fault, settings))}"
-        )
-    if fault.count == 1 and pilot.heard is not None and pilot.heard > fault.time:
-        return ""
-    return f"{pilot.node} did not answer at {clock(fault.time)}" + (
-        "; none is sent there until it is heard of"
-        if fault.count == 1
-        else f", {fault.count} times in a row; none is sent there for {duration(settings.retry_after)}"
-    )
+        return Reason(NODE, f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}")
+    if fault.count > 1:
+        said = f"did not answer at {at}, {fault.count} times in a row; none is sent there for {pause}"
+        return Reason(NODE, f"{pilot.node} {said}")
+    if pilot.heard is not None and pilot.heard > fault.time:
+        return Reason()
+    return Reason(NODE, f"{pilot.node} did not answer at {at}; none is sent there until it is heard of")
 
 
 def _left_alone(fault: NodeFault, settings: ReclaimSettings) -> int:
@@ -309,31 +323,32 @@ def unbound(history: History) -> History:
     return replace(history, withdrawn={})
 
 
-def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot may get no order, by what the batch system knows or did before; "" when it may."""
     if pilot.reserved:
-        return "it goes for a request, or its node closes: what it holds is for nobody who waits"
+        return Reason(RESERVED, "it goes for a request, or its node closes: what it holds is for nobody who waits")
     if pilot.deadline is not None:
-        return f"already ordered to end by {clock(pilot.deadline)}"
+        return Reason(ORDERED, f"already ordered to end by {clock(pilot.deadline)}")
     if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
-        return "the batch system ends it already"
+        return Reason(ENDING, "the batch system ends it already")
     if pilot.cannot.startswith(OUT_OF_SCOPE):
-        return pilot.cannot
+        return Reason(SCOPE, pilot.cannot)
     if pilot.cannot:
-        return f"cannot be given an order: {pilot.cannot}"
+        return Reason(
+            LIMIT if pilot.cannot.startswith("[reclaim]") else CANNOT, f"cannot be given an order: {pilot.cannot}"
+        )
     longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
     early = settings.vacate if pilot.vacate is None else pilot.vacate
     # Where pilots may be killed, the site's own time is no reason: then that is what the plan says.
     least = 0 if settings.drain_only else settings.vacate
     if early > least and early + settings.order_latency >= longest:
-        return (
-            f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
-            f" than {duration(longest)}: it would end before it knows of the order"
-        )
+        said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
+        return Reason(EARLY, f"{said} than {duration(longest)}: it would end before it knows of the order")
     min_age = settings.min_age if pilot.min_age is None else pilot.min_age
     if now - pilot.started < min_age:
-        return f"left alone for the first {duration(min_age)} of its run"
+        return Reason(YOUNG, f"left alone for the first {duration(min_age)} of its run")
     withdrawn = history.withdrawn.get(pilot.run)
     if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
-        return f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
+        said = f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
+        return Reason(WITHDRAWN, said)
     return why_held_off(pilot, now, settings, history)

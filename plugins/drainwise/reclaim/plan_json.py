@@ -11,7 +11,7 @@ from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.plan import Order, PartOrder, Plan
+    from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared
     from drainwise.reclaim.quota import Balance
 
 _NUMBERS = ("gpus", "returned", "can_return", "asked")
@@ -41,6 +41,7 @@ def as_json(plan: Plan) -> dict[str, object]:
         "notices": list(plan.notices),
         "paused_demand": [paused_as_json(one) for one in plan.paused],
         "unplaced_jobs": [asdict(one) for one in plan.unplaced],
+        "needs": _needs(plan),
         "users": [
             {
                 "account": user.account,
@@ -50,8 +51,8 @@ def as_json(plan: Plan) -> dict[str, object]:
                 "cores_later": user.later,
                 "limit": user.limit,
                 "request": user.request,
-                "orders": [order_as_json(order) for order in user.orders],
-                "spared": [{**candidate_as_json(one.candidate), "reason": one.reason} for one in user.spared],
+                "orders": [{**order_as_json(one), "price": user.prices.get(one.pilot.run)} for one in user.orders],
+                "spared": [spared_as_json(one) for one in user.spared],
                 **({"returns": [part_as_json(one) for one in user.returns]} if user.returns else {}),
             }
             for user in plan.users
@@ -95,6 +96,24 @@ def order_as_json(order: Order) -> dict[str, object]:
         "instead_of": list(order.instead_of),
         **({"extra": order.extra} if order.extra else {}),
     }
+
+
+def spared_as_json(one: Spared) -> dict[str, object]:
+    """Return one pilot that is left alone as plain values."""
+    return {**candidate_as_json(one.candidate), "reason": one.reason, "code": one.reason.code, "price": one.price}
+
+
+def _needs(plan: Plan) -> list[dict[str, object]]:
+    """Return each need that gets orders: an account, or a kind of jobs, with the cheapest other choice for it."""
+    return [
+        {
+            "name": name,
+            "cores": sum(part.cores for part in parts.values()),
+            "runs": list(parts),
+            "next_best": None if (other := plan.next_best(parts)) is None else spared_as_json(other),
+        }
+        for name, parts in plan.parts.items()
+    ]
 
 
 def part_as_json(part: PartOrder) -> dict[str, object]:
