@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from drainwise.agent.act_outcome import Act, CycleOutcome, WithdrawalResult, outcome_of
+from drainwise.agent.act_outcome import Act, CycleOutcome, outcome_of
 from drainwise.agent.parts import ask_for_parts, is_to_ask
 from drainwise.agent.pool_view import CycleBasis
 from drainwise.agent.second_look import SecondLook
@@ -53,7 +53,7 @@ def carry_out(
     outcome = acting.give(look, withdrawn)
     if outcome.halted or not is_to_ask(plan):
         return outcome
-    return replace(outcome, parts=ask_for_parts(plan, pool, look.running, look.demand, time, journal, stopping))
+    return replace(outcome, parts=ask_for_parts(plan, pool, look, time, journal, stopping))
 
 
 @dataclass
@@ -86,9 +86,9 @@ class _Acting:
         """Return whether a look is too old to act on."""
         return not 0 <= self.time() - look.now <= LOOK_AGAIN
 
-    def withdraw_orders(self, look: SecondLook) -> tuple[WithdrawalResult, ...]:
+    def withdraw_orders(self, look: SecondLook) -> tuple[Act[Withdrawal], ...]:
         """Withdraw the orders whose reason has gone, by both snapshots; what the look is too old for stays."""
-        withdrawn = list[WithdrawalResult]()
+        withdrawn = list[Act[Withdrawal]]()
         for one in self.plan.withdrawals:
             if self.halted or self.stopping() or self.is_old(look):
                 break
@@ -97,10 +97,10 @@ class _Acting:
             withdrawn.append(result)
         return tuple(withdrawn)
 
-    def give(self, look: SecondLook, withdrawn: tuple[WithdrawalResult, ...]) -> CycleOutcome:
+    def give(self, look: SecondLook, withdrawn: tuple[Act[Withdrawal], ...]) -> CycleOutcome:
         """Give the plan's orders, as many as are still needed."""
-        gone = frozenset(one.withdrawal.pilot.run for one in withdrawn if one.outcome == DONE)
-        acts, fault = list[Act](), ""
+        gone = frozenset(one.order.pilot.run for one in withdrawn if one.outcome == DONE)
+        acts, fault = list[Act[Order]](), ""
         for order in self.plan.orders:
             if self.halted or self.stopping():
                 break
@@ -118,18 +118,17 @@ class _Acting:
             acts.append(act)
         return CycleOutcome(tuple(acts), fault=fault, withdrawn=withdrawn, halted=self.halted)
 
-    def _withdraw(self, withdrawal: Withdrawal, look: SecondLook) -> WithdrawalResult:
+    def _withdraw(self, withdrawal: Withdrawal, look: SecondLook) -> Act[Withdrawal]:
         why = look.why_stands(withdrawal) or self.avoided.get(withdrawal.pilot.node)
         if why:
-            return WithdrawalResult(withdrawal, SKIPPED, why)
+            return Act(withdrawal, SKIPPED, why)
         try:
             self.pool.withdraw_order(look.running[withdrawal.pilot.run], withdrawal.reason)
         except PoolError as fault:
-            outcome = self._became(fault)
-            return WithdrawalResult(withdrawal, outcome, str(fault), outcome == REFUSED)
-        return WithdrawalResult(withdrawal, DONE, "its order is withdrawn")
+            return Act(withdrawal, self._became(fault), str(fault))
+        return Act(withdrawal, DONE, "its order is withdrawn")
 
-    def _act(self, order: Order, look: SecondLook, why_not: str) -> Act:
+    def _act(self, order: Order, look: SecondLook, why_not: str) -> Act[Order]:
         """Give one order; its deadline is not before the site's notice, however late it is given, save by the lease."""
         why = why_not or self.avoided.get(order.pilot.node)
         if why:

@@ -186,11 +186,10 @@ class Loop:
 
 def _done(outcome: CycleOutcome) -> Iterator[str]:
     """Yield a line for each act of a cycle, done or failed."""
-    acts = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
-    acts += [(one.withdrawal.pilot, one.outcome, one.detail) for one in outcome.withdrawn]
-    for pilot, became, detail in acts:
-        if became != SKIPPED:
-            yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {became}: {detail}"
+    for act in (*outcome.acts, *outcome.withdrawn):
+        if act.outcome != SKIPPED:
+            pilot = act.order.pilot
+            yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {act.outcome}: {act.detail}"
     yield from outcome.followups
     if outcome.fault:
         yield outcome.fault

@@ -104,7 +104,7 @@ class SecondLook:
             return "its order is another one by now"
         is_free = known.run in self._cancelled or known.account not in self._over or self._more <= _ROUNDING
         if withdrawal.instead:
-            is_free = all(_takes_orders(self.running.get(run)) for run in withdrawal.instead)
+            is_free = all(takes_orders(self.running.get(run)) for run in withdrawal.instead)
         return "" if is_free else "its cores are needed again"
 
 
@@ -118,8 +118,9 @@ def _can_give(balance: Balance, plan: Balance) -> dict[str, int]:
     return {one.account: one.most if plan.below_share else one.cores for one in balance.over}
 
 
-def _takes_orders(pilot: Pilot | None) -> bool:
-    return pilot is not None and pilot.deadline is None and not (pilot.leaving or pilot.unanswered)
+def takes_orders(pilot: Pilot | None) -> bool:
+    """Return whether a pilot is there and has no order."""
+    return pilot is not None and pilot.deadline is None and not pilot.leaving and pilot.unanswered is None
 
 
 def _without_room(missing: dict[str, int], before: Snapshot, after: Snapshot) -> dict[str, float]:

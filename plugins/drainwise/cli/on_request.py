@@ -186,8 +186,7 @@ def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes:
     if cycle.plan is not None and args.json:
         acts = () if cycle.outcome is None else cycle.outcome.acts
         withdrawn = () if cycle.outcome is None else cycle.outcome.withdrawn
-        told = [{"run": one.order.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in acts]
-        gone = [{"run": one.withdrawal.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in withdrawn]
+        told, gone = ([one.as_json() for one in some] for some in (acts, withdrawn))
         followups = [] if cycle.outcome is None else list(cycle.outcome.followups)
         shown = {"request": request_as_json(request), **as_json(cycle.plan), "dry_run": not args.act}
         done = {"acts": told, "withdrawn": gone, "followups": followups, "notes": notes}

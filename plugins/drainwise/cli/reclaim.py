@@ -205,9 +205,7 @@ def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict
         **plan_as_json(plan, wanted),
         "dry_run": not cycle.acting,
         "paused": bool(paused),
-        "acts": [{"run": act.order.pilot.run, "outcome": act.outcome, "detail": act.detail} for act in acts],
-        "withdrawn": [
-            {"run": one.withdrawal.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in withdrawn
-        ],
+        "acts": [act.as_json() for act in acts],
+        "withdrawn": [act.as_json() for act in withdrawn],
         **finished,
     }

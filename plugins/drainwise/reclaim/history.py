@@ -21,24 +21,11 @@ from drainwise.estimate.run_times import RunTimes
 from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim import reasons
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import on_its_way
-from drainwise.reclaim.reasons import (
-    CANNOT,
-    EARLY,
-    ENDING,
-    LIMIT,
-    NODE,
-    ORDERED,
-    REFUSED,
-    RESERVED,
-    SCOPE,
-    UNANSWERED,
-    WITHDRAWN,
-    YOUNG,
-    Reason,
-)
+from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.reclaim.untaken_room import UntakenRoom
@@ -185,22 +172,22 @@ def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: His
     """Return why a pilot gets no order at `now` (UNIX s) for what became of those to it or its node; "" if it may."""
     if pilot.unanswered is not None:
         ends = clock(pilot.unanswered)
-        return Reason(UNANSWERED, f"an order to end by {ends} was not answered and may still be carried out")
+        return Reason(reasons.UNANSWERED, f"an order to end by {ends} was not answered and may still be carried out")
     if (failed := history.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
         again = duration(settings.retry_after)
-        return Reason(REFUSED, f"the order of {clock(failed)} was refused; not tried again for {again}")
+        return Reason(reasons.REFUSED, f"the order of {clock(failed)} was refused; not tried again for {again}")
     fault = history.nodes.get(pilot.node)
     if fault is None or now - fault.time >= _left_alone(fault, settings):
         return Reason()
     at, pause = clock(fault.time), duration(_left_alone(fault, settings))
     if fault.denied:
-        return Reason(NODE, f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}")
+        return Reason(reasons.NODE, f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}")
     if fault.count > 1:
         said = f"did not answer at {at}, {fault.count} times in a row; none is sent there for {pause}"
-        return Reason(NODE, f"{pilot.node} {said}")
+        return Reason(reasons.NODE, f"{pilot.node} {said}")
     if pilot.heard is not None and pilot.heard > fault.time:
         return Reason()
-    return Reason(NODE, f"{pilot.node} did not answer at {at}; none is sent there until it is heard of")
+    return Reason(reasons.NODE, f"{pilot.node} did not answer at {at}; none is sent there until it is heard of")
 
 
 def _left_alone(fault: NodeFault, settings: ReclaimSettings) -> int:
@@ -326,16 +313,19 @@ def unbound(history: History) -> History:
 def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot may get no order, by what the batch system knows or did before; "" when it may."""
     if pilot.reserved:
-        return Reason(RESERVED, "it goes for a request, or its node closes: what it holds is for nobody who waits")
+        return Reason(
+            reasons.RESERVED, "it goes for a request, or its node closes: what it holds is for nobody who waits"
+        )
     if pilot.deadline is not None:
-        return Reason(ORDERED, f"already ordered to end by {clock(pilot.deadline)}")
+        return Reason(reasons.ORDERED, f"already ordered to end by {clock(pilot.deadline)}")
     if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
-        return Reason(ENDING, "the batch system ends it already")
+        return Reason(reasons.ENDING, "the batch system ends it already")
     if pilot.cannot.startswith(OUT_OF_SCOPE):
-        return Reason(SCOPE, pilot.cannot)
+        return Reason(reasons.SCOPE, pilot.cannot)
     if pilot.cannot:
         return Reason(
-            LIMIT if pilot.cannot.startswith("[reclaim]") else CANNOT, f"cannot be given an order: {pilot.cannot}"
+            reasons.LIMIT if pilot.cannot.startswith("[reclaim]") else reasons.CANNOT,
+            f"cannot be given an order: {pilot.cannot}",
         )
     longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
     early = settings.vacate if pilot.vacate is None else pilot.vacate
@@ -343,12 +333,12 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
     least = 0 if settings.drain_only else settings.vacate
     if early > least and early + settings.order_latency >= longest:
         said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
-        return Reason(EARLY, f"{said} than {duration(longest)}: it would end before it knows of the order")
+        return Reason(reasons.EARLY, f"{said} than {duration(longest)}: it would end before it knows of the order")
     min_age = settings.min_age if pilot.min_age is None else pilot.min_age
     if now - pilot.started < min_age:
-        return Reason(YOUNG, f"left alone for the first {duration(min_age)} of its run")
+        return Reason(reasons.YOUNG, f"left alone for the first {duration(min_age)} of its run")
     withdrawn = history.withdrawn.get(pilot.run)
     if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
         said = f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
-        return Reason(WITHDRAWN, said)
+        return Reason(reasons.WITHDRAWN, said)
     return why_held_off(pilot, now, settings, history)

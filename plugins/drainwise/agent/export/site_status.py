@@ -188,15 +188,11 @@ def _order(order: Order, became: Mapping[str, str]) -> Values:
 
 def _acts(outcome: CycleOutcome, now: int) -> Iterator[Values]:
     """Yield what was done, or failed; an order that was skipped as its reason had gone is none."""
-    for act in outcome.acts:
-        if act.outcome != SKIPPED:
-            yield _act("order", act.order.pilot, act.outcome, act.detail, act.order.reason, now)
-    for one in outcome.withdrawn:
-        if one.outcome != SKIPPED:
-            yield _act("withdrawal", one.withdrawal.pilot, one.outcome, one.detail, one.withdrawal.reason, now)
-    for part in outcome.parts:
-        if part.outcome != SKIPPED:
-            yield _act("part", part.pilot, part.outcome, part.detail, "", now)
+    for kind, acts in (("order", outcome.acts), ("withdrawal", outcome.withdrawn), ("part", outcome.parts)):
+        for act in acts:
+            if act.outcome != SKIPPED:
+                reason = "" if kind == "part" else act.order.reason
+                yield _act(kind, act.order.pilot, act.outcome, act.detail, reason, now)
 
 
 def _act(kind: str, pilot: Pilot, became: str, detail: str, reason: str, now: int) -> Values:
