@@ -7,8 +7,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from drainwise.agent.act_outcome import CycleOutcome
+from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
@@ -186,7 +187,8 @@ class Loop:
 
 def _done(outcome: CycleOutcome) -> Iterator[str]:
     """Yield a line for each act of a cycle, done or failed."""
-    for act in (*outcome.acts, *outcome.withdrawn):
+    acts: list[Act[Any]] = [*outcome.acts, *outcome.withdrawn]
+    for act in acts:
         if act.outcome != SKIPPED:
             pilot = act.order.pilot
             yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {act.outcome}: {act.detail}"

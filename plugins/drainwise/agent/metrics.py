@@ -38,7 +38,7 @@ from drainwise.pool.facts import Account
 from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.decide.limits import LIMITS
 from drainwise.reclaim.decide.open_until import held_cores
-from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.plan import Order, Plan
 
 MOST_ACCOUNTS = 50
 OTHERS = "(others)"
@@ -255,7 +255,7 @@ class Metrics:
             self._counters["parts_total"].labels(part.outcome).inc()
         self._counters["followups_total"].inc(len(outcome.followups))
 
-    def _count_order(self, act: Act) -> None:
+    def _count_order(self, act: Act[Order]) -> None:
         account = self._label(act.order.pilot.account)
         self._counters["ordered_cores_total"].labels(account).inc(act.order.pilot.cores)
         self._counters["ordered_waste_core_seconds_total"].labels(account).inc(act.order.waste)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -43,7 +43,7 @@ class SecondLook:
         self.demand = max(0.0, plan.balance.demand + after.demand - before.demand)
         self._more = _missing(after) - _missing(before)
         self._cancelled = cancelled_runs(snapshot, history)
-        self._requests = {one.name for one in (*history.requests, *snapshot.closures)}
+        self._requests = {one.name for one in history.requests} | {one.name for one in snapshot.closures}
         planned, first, self._over = (_can_give(one, plan.balance) for one in (plan.balance, before, after))
         self._left = {name: cores + self._over.get(name, 0) - first.get(name, 0) for name, cores in planned.items()}
         self._jobs = None if plan.missing is None else _without_room(plan.missing, basis.snapshot, snapshot)
@@ -123,7 +123,7 @@ def takes_orders(pilot: Pilot | None) -> bool:
     return pilot is not None and pilot.deadline is None and not pilot.leaving and pilot.unanswered is None
 
 
-def _without_room(missing: dict[str, int], before: Snapshot, after: Snapshot) -> dict[str, float]:
+def _without_room(missing: Mapping[str, int], before: Snapshot, after: Snapshot) -> dict[str, float]:
     """Return the jobs of each kind that have no room: fewer by those that wait no more; none where none are owed."""
     waited, waits = ({kind.name: kind for kind in seen.kinds or ()} for seen in (before, after))
     wanted, wants = ({one.name for one in seen.accounts if owed(one) > 0} for seen in (before, after))

@@ -167,7 +167,7 @@ class UserPlan:
     @cached_property
     def spared_rows(self) -> Whole:
         """The rows of `open` that might have got an order and have none, the least price for each core first."""
-        ordered = {one.pilot.run for one in (*self.orders, *self.returns)}
+        ordered = {one.pilot.run for one in self.orders} | {one.pilot.run for one in self.returns}
         rows = np.array([row for row, pilot in enumerate(self.open.pilots) if pilot.run not in ordered], dtype=np.int64)
         prices = np.array([*self.prices.values()])[rows]
         return rows[np.argsort(prices / self.open.sizes[rows], kind="stable")]
