@@ -29,10 +29,12 @@ class Reason(str):
     """A sentence that says why a pilot is spared; code: one of REASONS. "" where it may get an order."""
 
     code: str
-    __slots__ = ("code",)
 
     def __new__(cls, code: str = "", words: str = "") -> Reason:
         """Return the sentence with its code."""
         self = super().__new__(cls, words)
         self.code = code
         return self
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return self.code, str(self)
