@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from drainwise.agent.act_outcome import Act, CycleOutcome, outcome_of
-from drainwise.agent.parts import ask_for_parts, is_to_ask
+from drainwise.agent.act_outcome import ON_ITS_WAY, RUN_GONE, Act, CycleOutcome, PartWish, outcome_of
 from drainwise.agent.pool_view import CycleBasis
-from drainwise.agent.second_look import SecondLook
-from drainwise.facts.errors import PoolError
+from drainwise.agent.second_look import OWNER, SecondLook, takes_orders
+from drainwise.facts.errors import PoolError, RunEnded
 from drainwise.facts.units import clock
-from drainwise.journal.entries import order_event, withdrawal_event
+from drainwise.journal.entries import order_event, part_event, withdrawal_event
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED
 from drainwise.journal.file import Journal
+from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.abilities import LendsParts
 from drainwise.pool.facts import Pool
 from drainwise.pool.kept_room import KeepsRooms
+from drainwise.reclaim.parts.part_plans import still_asked
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.withdrawal import Withdrawal
 
@@ -45,15 +47,14 @@ def carry_out(
     true. Raises PoolUnreachable, with nothing done, when the second snapshot cannot be had or is not whole, and
     DrainwiseError when the journal cannot be written.
     """
-    if not (plan.orders or plan.withdrawals or is_to_ask(plan)):
+    is_to_ask = bool(plan.asked_no_more) or any(not one.stands for one in plan.returns)
+    if not (plan.orders or plan.withdrawals or is_to_ask):
         return CycleOutcome(())
     acting = _Acting(plan, basis, pool, time, journal, stopping)
     look = acting.look()
     withdrawn = acting.withdraw_orders(look)
     outcome = acting.give(look, withdrawn)
-    if outcome.halted or not is_to_ask(plan):
-        return outcome
-    return replace(outcome, parts=ask_for_parts(plan, pool, look, time, journal, stopping))
+    return outcome if outcome.halted or not is_to_ask else replace(outcome, parts=acting.ask_for_parts(look))
 
 
 @dataclass
@@ -118,6 +119,24 @@ class _Acting:
             acts.append(act)
         return CycleOutcome(tuple(acts), fault=fault, withdrawn=withdrawn, halted=self.halted)
 
+    def ask_for_parts(self, look: SecondLook) -> tuple[Act[PartWish], ...]:
+        """Ask for the parts of the plan; a wish that asks for less comes first.
+
+        A node that does not answer, or refuses whoever asks, is asked no more in this cycle; nothing depends on a part,
+        since each cycle decides on all of them anew.
+        """
+        if not isinstance(self.pool, LendsParts):
+            return ()
+        acts, avoided = list[Act[PartWish]](), dict[str, str]()
+        for wish in _wishes(self.plan, look.demand):
+            if self.stopping():
+                break
+            act = _ask(wish, self.pool, look, avoided)
+            became = act.outcome, act.detail, wish.reason, wish.waste
+            self.journal.write(part_event(wish.pilot, wish.asked, *became, self.time(), wish.counted))
+            acts.append(act)
+        return tuple(acts)
+
     def _withdraw(self, withdrawal: Withdrawal, look: SecondLook) -> Act[Withdrawal]:
         why = look.why_stands(withdrawal) or self.avoided.get(withdrawal.pilot.node)
         if why:
@@ -173,3 +192,31 @@ class _Acting:
         else:
             self.avoided[only] = f"{only} did not answer another order just now"
         return outcome
+
+
+def _wishes(plan: Plan, demand: float) -> Iterator[PartWish]:
+    for pilot in plan.asked_no_more:
+        yield PartWish(pilot, PartialReturn(still_asked(pilot, demand)), "no more of its cores are needed")
+    for one in plan.returns:
+        if not one.stands:
+            counted = one.pilot.returned + one.counted
+            yield PartWish(one.pilot, PartialReturn(one.in_all, one.by, one.chunk), one.reason, one.waste, counted)
+
+
+def _ask(wish: PartWish, pool: LendsParts, look: SecondLook, avoided: dict[str, str]) -> Act[PartWish]:
+    current, cores = look.running.get(wish.pilot.run), wish.asked.cores
+    if current is None or OWNER(current) != OWNER(wish.pilot):
+        return Act(wish, SKIPPED, RUN_GONE)
+    if not takes_orders(current):
+        return Act(wish, SKIPPED, ON_ITS_WAY)
+    if cores > current.asked and look.demand <= 0:
+        return Act(wish, SKIPPED, "nobody is owed cores any more")
+    if current.node in avoided:
+        return Act(wish, SKIPPED, avoided[current.node])
+    try:
+        pool.ask_for_part(current, wish.asked, wish.reason)
+    except PoolError as fault:
+        if not isinstance(fault, RunEnded):
+            avoided[current.node] = f"{current.node} did not take another wish just now"
+        return Act(wish, outcome_of(fault), str(fault))
+    return Act(wish, DONE, f"asked to have returned {cores} cores in all")

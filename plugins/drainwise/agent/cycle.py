@@ -141,7 +141,7 @@ class AgentCycle:
             odd = (*odd, f"{', '.join(one.name for one in closings)}: {_CANNOT_CLOSE}")
         earlier = CycleOutcome(())
         if self.acting and not self.stopping():
-            earlier = _follow_up(self.pool, snapshot, closings, now, self.clock, noted)
+            earlier = self._follow_up(snapshot, closings, now, noted)
             self._note(outcome=earlier)
         history = replace(memory.history(now, settings), requests=requests)
         basis = CycleBasis(snapshot, now, settings, history)
@@ -167,7 +167,7 @@ class AgentCycle:
 
     def _watch(self, snapshot: Snapshot, now: int, noted: Noted) -> None:
         """Look at how accounts fare that orders were given for, and lift pauses that are to be lifted."""
-        events = self.memory.watched(snapshot, now, self.settings, partial(_cores_of_ended, self.pool, now))
+        events = self.memory.watched(snapshot, now, self.settings, partial(self._cores_of_ended, now))
         for event in events:
             noted.write(event)
             self._note(unused=self._done.unused + number(event, "unused"))
@@ -223,39 +223,30 @@ class AgentCycle:
         if self.memory.is_news(event):
             noted.write(event)
 
-
-def _cores_of_ended(pool: Pool, now: int, one: UnmetDemand) -> float | None:
-    """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""
-    try:
-        came = one.round
-        return pool.cores_of_ended(one.account, came.nodes, came.left, now) if isinstance(pool, TellsEnded) else 0.0
-    except PoolError:
-        return None
-
-
-def _follow_up(
-    pool: Pool,
-    snapshot: Snapshot,
-    closings: Sequence[Closing],
-    now: int,
-    time: Callable[[], int],
-    journal: Journal,
-) -> CycleOutcome:
-    """Have `pool` finish what earlier cycles left to do and close nodes, each thing a line of the journal.
-
-    No order is given. A batch system that cannot tell does not stop the cycle: its fault is part of the outcome.
-    """
-    followups, faults = list[str](), list[str]()
-    steps = [partial(pool.follow_up, snapshot)]
-    if isinstance(pool, ClosesNodes):
-        steps.append(partial(pool.close_nodes, closings, snapshot, now))
-    for step in steps:
+    def _cores_of_ended(self, now: int, one: UnmetDemand) -> float | None:
+        """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""
+        if not isinstance(self.pool, TellsEnded):
+            return 0.0
         try:
-            done = step()
-        except PoolError as fault:
-            faults.append(str(fault))
-            continue
-        for what in done:
-            journal.write(followup_event(what, time()))
-        followups += done
-    return CycleOutcome((), tuple(followups), "; ".join(faults))
+            return self.pool.cores_of_ended(one.account, one.round.nodes, one.round.left, now)
+        except PoolError:
+            return None
+
+    def _follow_up(self, snapshot: Snapshot, closings: Sequence[Closing], now: int, noted: Noted) -> CycleOutcome:
+        """Have the pool finish what earlier cycles left to do and close nodes, each thing a line of the journal.
+
+        No order is given. A batch system that cannot tell does not stop the cycle: its fault is part of the outcome.
+        """
+        followups, faults = list[str](), list[str]()
+        steps = [partial(self.pool.follow_up, snapshot)]
+        if isinstance(self.pool, ClosesNodes):
+            steps.append(partial(self.pool.close_nodes, closings, snapshot, now))
+        for step in steps:
+            try:
+                done = step()
+            except PoolError as fault:
+                faults.append(str(fault))
+                continue
+            noted.write(*(followup_event(what, self.clock()) for what in done))
+            followups += done
+        return CycleOutcome((), tuple(followups), "; ".join(faults))

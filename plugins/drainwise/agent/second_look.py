@@ -15,8 +15,9 @@ from drainwise.reclaim.quota import Balance, owed, weigh
 from drainwise.reclaim.withdrawal import Withdrawal
 
 _ROUNDING = 1e-6
+OWNER = attrgetter("node", "account", "user")
 _PLACE = attrgetter("node", "account", "user", "cores")
-"""The facts of a run that the plan stood on and that must still hold."""
+"""The facts of a run that the plan stood on and that must still hold; a part is asked of any size."""
 
 
 class SecondLook:

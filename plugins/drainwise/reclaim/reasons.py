@@ -28,6 +28,7 @@ REASONS = {
 class Reason(str):
     """A sentence that says why a pilot is spared; code: one of REASONS. "" where it may get an order."""
 
+    __slots__ = ("code",)
     code: str
 
     def __new__(cls, code: str = "", words: str = "") -> Reason:
