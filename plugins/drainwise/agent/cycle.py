@@ -151,7 +151,12 @@ class AgentCycle:
         plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)
         self._note(plan=plan)
         noted.write(*memory.opened(plan, now))
-        self._write_down(plan, snapshot, requests, now, noted)
+        if self.journal is not None and (
+            plan.balance.deficit > 0 or plan.withdrawals or plan.orders or plan.asked_no_more
+        ):
+            event = decision_event(plan, snapshot, self.acting, now, requests)
+            if memory.is_news(event):  # before anything is done
+                noted.write(event)
         if not self.acting:
             return
         faults = [fault, earlier.fault]
@@ -210,18 +215,6 @@ class AgentCycle:
         events = ended_events(self.memory, endings, snapshot, now)
         noted.write(*events)
         return fault, [event for event in events if event["event"] == ENDED]
-
-    def _write_down(
-        self, plan: Plan, snapshot: Snapshot, requests: Sequence[AdminRequest], now: int, noted: Noted
-    ) -> None:
-        """Write the decision before anything is done, if there was anything to decide."""
-        if self.journal is None or not (
-            plan.balance.deficit > 0 or plan.withdrawals or plan.orders or plan.asked_no_more
-        ):
-            return
-        event = decision_event(plan, snapshot, self.acting, now, requests)
-        if self.memory.is_news(event):
-            noted.write(event)
 
     def _cores_of_ended(self, now: int, one: UnmetDemand) -> float | None:
         """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""

@@ -107,11 +107,8 @@ def _pilot(one: Candidate, now: int) -> Values:
     pilot, report = one.pilot, one.pilot.report
     ways = one.options
     return {
-        "pilot": _name(pilot.name),
-        "user": _name(pilot.user),
-        "account": _name(pilot.account),
+        **_whose(pilot),
         "node": _name(pilot.node),
-        "cores": pilot.cores,
         "client": pilot.client,
         "state": _state(one),
         "deadline": pilot.deadline,

@@ -34,7 +34,6 @@ from drainwise.reclaim.decide.room_replacements import room_replacements
 from drainwise.reclaim.decide.summary import (
     in_parts,
     kind_notices,
-    larger_instead,
     room_summary,
     summary_of,
     usable,
@@ -120,14 +119,7 @@ def make_plan(
             *([refusing] if refusing else []),
             *requested.faults,
             *coming(seen, snapshot, need),
-            *notices_of(
-                snapshot,
-                [
-                    *named,
-                    *kinds,
-                    *larger_instead([*requested.plans, *demand.users]),
-                ],
-            ),
+            *notices_of(snapshot, [*named, *kinds]),
         ),
         closed_nodes=_closed_nodes(requested.others),
         stuck=len(stuck_pilots(seen, now, settings.stuck)),
@@ -240,7 +232,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
         (),
         None,
         with_requested(requested.plans, summary, True),
-        (*requested.faults, *notices_of(snapshot, larger_instead([*requested.plans, *users]))),
+        (*requested.faults, *notices_of(snapshot, [])),
         closed_nodes=_closed_nodes(snapshot),
     )
 
