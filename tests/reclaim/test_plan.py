@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,13 @@ def test_what_was_not_chosen_has_a_code() -> None:
     assert [one.reason.code for one in user.spared] == [reasons.LIMIT] and "max_cores_per_cycle" in user.spared[
         0
     ].reason
+
+
+def test_a_reason_keeps_its_code_in_a_copy() -> None:
+    """A plan may be copied, or sent to another process."""
+    one = reasons.Reason("left alone", reasons.YOUNG)
+    for again in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        assert (again, again.code) == (one, reasons.YOUNG)
 
 
 def test_the_page_has_every_reason_by_its_code() -> None:

@@ -172,22 +172,22 @@ def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: His
     """Return why a pilot gets no order at `now` (UNIX s) for what became of those to it or its node; "" if it may."""
     if pilot.unanswered is not None:
         ends = clock(pilot.unanswered)
-        return Reason(reasons.UNANSWERED, f"an order to end by {ends} was not answered and may still be carried out")
+        return Reason(f"an order to end by {ends} was not answered and may still be carried out", reasons.UNANSWERED)
     if (failed := history.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
         again = duration(settings.retry_after)
-        return Reason(reasons.REFUSED, f"the order of {clock(failed)} was refused; not tried again for {again}")
+        return Reason(f"the order of {clock(failed)} was refused; not tried again for {again}", reasons.REFUSED)
     fault = history.nodes.get(pilot.node)
     if fault is None or now - fault.time >= _left_alone(fault, settings):
         return Reason()
     at, pause = clock(fault.time), duration(_left_alone(fault, settings))
     if fault.denied:
-        return Reason(reasons.NODE, f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}")
+        return Reason(f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}", reasons.NODE)
     if fault.count > 1:
         said = f"did not answer at {at}, {fault.count} times in a row; none is sent there for {pause}"
-        return Reason(reasons.NODE, f"{pilot.node} {said}")
+        return Reason(f"{pilot.node} {said}", reasons.NODE)
     if pilot.heard is not None and pilot.heard > fault.time:
         return Reason()
-    return Reason(reasons.NODE, f"{pilot.node} did not answer at {at}; none is sent there until it is heard of")
+    return Reason(f"{pilot.node} did not answer at {at}; none is sent there until it is heard of", reasons.NODE)
 
 
 def _left_alone(fault: NodeFault, settings: ReclaimSettings) -> int:
@@ -314,18 +314,18 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
     """Return why a pilot may get no order, by what the batch system knows or did before; "" when it may."""
     if pilot.reserved:
         return Reason(
-            reasons.RESERVED, "it goes for a request, or its node closes: what it holds is for nobody who waits"
+            "it goes for a request, or its node closes: what it holds is for nobody who waits", reasons.RESERVED
         )
     if pilot.deadline is not None:
-        return Reason(reasons.ORDERED, f"already ordered to end by {clock(pilot.deadline)}")
+        return Reason(f"already ordered to end by {clock(pilot.deadline)}", reasons.ORDERED)
     if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
-        return Reason(reasons.ENDING, "the batch system ends it already")
+        return Reason("the batch system ends it already", reasons.ENDING)
     if pilot.cannot.startswith(OUT_OF_SCOPE):
-        return Reason(reasons.SCOPE, pilot.cannot)
+        return Reason(pilot.cannot, reasons.SCOPE)
     if pilot.cannot:
         return Reason(
-            reasons.LIMIT if pilot.cannot.startswith("[reclaim]") else reasons.CANNOT,
             f"cannot be given an order: {pilot.cannot}",
+            reasons.LIMIT if pilot.cannot.startswith("[reclaim]") else reasons.CANNOT,
         )
     longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
     early = settings.vacate if pilot.vacate is None else pilot.vacate
@@ -333,12 +333,12 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
     least = 0 if settings.drain_only else settings.vacate
     if early > least and early + settings.order_latency >= longest:
         said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
-        return Reason(reasons.EARLY, f"{said} than {duration(longest)}: it would end before it knows of the order")
+        return Reason(f"{said} than {duration(longest)}: it would end before it knows of the order", reasons.EARLY)
     min_age = settings.min_age if pilot.min_age is None else pilot.min_age
     if now - pilot.started < min_age:
-        return Reason(reasons.YOUNG, f"left alone for the first {duration(min_age)} of its run")
+        return Reason(f"left alone for the first {duration(min_age)} of its run", reasons.YOUNG)
     withdrawn = history.withdrawn.get(pilot.run)
     if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
         said = f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
-        return Reason(reasons.WITHDRAWN, said)
+        return Reason(said, reasons.WITHDRAWN)
     return why_held_off(pilot, now, settings, history)

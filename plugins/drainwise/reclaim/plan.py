@@ -199,10 +199,10 @@ class UserPlan:
         one = self.open[row]
         price = self.prices[one.pilot.run]
         if held := self.held.get(one.pilot.run):
-            return Spared(one, Reason(LATER, held), price)
+            return Spared(one, Reason(held, LATER), price)
         words = f"not needed; with an order: {in_words(one, one.best, self.open.figures.now)}"
         words += f"; {self.limit}" if self.limit else ""
-        return Spared(one, Reason(LIMIT if self.limited_by else NOT_NEEDED, words), price)
+        return Spared(one, Reason(words, LIMIT if self.limited_by else NOT_NEEDED), price)
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,8 @@ class Reason(str):
     __slots__ = ("code",)
     code: str
 
-    def __new__(cls, code: str = "", words: str = "") -> Reason:
+    def __new__(cls, words: str = "", code: str = "") -> Reason:
         """Return the sentence with its code."""
         self = super().__new__(cls, words)
         self.code = code
         return self
-
-    def __getnewargs__(self) -> tuple[str, str]:
-        return self.code, str(self)

@@ -169,7 +169,7 @@ def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSett
 def why_closed_for_room(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot may get no order where room is made, as `why_closed`; "" when it may."""
     why = why_closed(pilot, now, settings, history)
-    return why or (Reason() if any(True for _ in pilot.returns()) else Reason(NO_PLACE, REASONS[NO_PLACE]))
+    return why or (Reason() if any(True for _ in pilot.returns()) else Reason(REASONS[NO_PLACE], NO_PLACE))
 
 
 def most_of(over: Over, balance: Balance) -> int:
