@@ -448,3 +448,12 @@ def test_no_more_room_is_made_than_jobs_wait_by_the_second_look(
     assert {act.detail for act in outcome.acts if act.outcome == "skipped"} <= {
         "enough cores are free or on their way by now"
     }
+
+
+def test_the_cycles_own_order_counts_once_when_a_later_look_shows_it() -> None:
+    """The second one is given a minute later: the first is on its way by then, and bob needs both."""
+    ordered = dataclasses.replace(FIRST, deadline=DEADLINE)
+    pool = MemoryPool(BEFORE, pool_of(ordered, SECOND, THIRD), pool_of(ordered, SECOND, THIRD))
+    now = itertools.count(NOW, LOOK_AGAIN // 3)
+    carry_out(PLAN, basis(), pool, lambda: next(now), Memory())
+    assert pool.runs() == [FIRST.run, SECOND.run]
