@@ -11,7 +11,7 @@ from drainwise.agent.pool_view import CycleBasis
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.history import cancelled_runs, with_unanswered
 from drainwise.reclaim.plan import Order, Plan
-from drainwise.reclaim.quota import Balance, owed, weigh
+from drainwise.reclaim.quota import Balance, owed, require_whole, weigh
 from drainwise.reclaim.withdrawal import Withdrawal
 
 _ROUNDING = 1e-6
@@ -29,6 +29,7 @@ class SecondLook:
     """
 
     def __init__(self, plan: Plan, basis: CycleBasis, snapshot: Snapshot, now: int, given: Sequence[Order]) -> None:
+        require_whole(snapshot)
         history, self._horizon, self.now = basis.history, basis.settings.horizon, now
         requested = {*history.requested, *(order.pilot.run for order in plan.orders if order.request)}
         ours = {order.pilot.run for order in given}
