@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -47,8 +48,8 @@ class SecondLook:
         self._cancelled = cancelled_runs(snapshot, history)
         self._requests = {one.name for one in history.requests} | {one.name for one in snapshot.closures}
         planned, first, self._over = (_can_give(one, plan.balance) for one in (plan.balance, before, after))
-        self._left = {name: cores + self._over.get(name, 0) - first.get(name, 0) for name, cores in planned.items()}
-        self._jobs = None if plan.missing is None else _without_room(plan.missing, basis.snapshot, snapshot)
+        self._left = Counter({name: cores + self._over[name] - first[name] for name, cores in planned.items()})
+        self._jobs = _without_room(plan.missing or {}, basis.snapshot, snapshot)
         kinds = {kind.name: kind for order in plan.orders if order.room is not None for kind, _ in order.room.jobs}
         cores = sum(kinds[name].cores * jobs for name, jobs in (plan.missing or {}).items() if name in kinds)
         self._cores = self._more + (_missing(plan.balance) if plan.missing is None else cores)
@@ -71,7 +72,7 @@ class SecondLook:
             return "" if set(order.instead_of).issubset(withdrawn) else "an order that it was to replace stands"
         if not self._is_needed(order):
             return "enough cores are free or on their way by now"
-        if self._left.get(current.account, 0) < current.cores:
+        if self._left[current.account] < current.cores:
             return f"{current.account} holds less beyond its quota by now"
         return ""
 
@@ -79,21 +80,20 @@ class SecondLook:
         """Return whether cores are still missing; where its room is for jobs, whether some of these kinds wait."""
         if order.room is not None and order.room.place in self._begun:
             return True
-        kinds = [] if order.room is None or self._jobs is None else [kind.name for kind, _ in order.room.jobs]
-        waits = not kinds or any((self._jobs or {}).get(name, 0) > _ROUNDING for name in kinds)
-        return waits and self._cores > _ROUNDING
+        kinds = [] if order.room is None else [self._jobs[kind.name] for kind, _ in order.room.jobs]
+        return self._cores > _ROUNDING and (not kinds or max(kinds) > _ROUNDING)
 
     def take_off(self, order: Order) -> None:
         """Take off what an order makes room for, as it is given; all orders of one place make the same room."""
         if order.request or order.instead_of:
             return
-        self._left[order.pilot.account] = self._left.get(order.pilot.account, 0) - order.pilot.cores
-        if order.room is None or self._jobs is None:
+        self._left[order.pilot.account] -= order.pilot.cores
+        if order.room is None:
             self._cores -= order.pilot.cores
         elif order.room.place not in self._begun:
             self._begun.add(order.room.place)
             for kind, jobs in order.room.jobs:  # of one that needs several places each has a part
-                self._jobs[kind.name] = self._jobs.get(kind.name, 0) - jobs / kind.places
+                self._jobs[kind.name] -= jobs / kind.places
                 self._cores -= kind.cores * jobs / kind.places
 
     def why_stands(self, withdrawal: Withdrawal) -> str:
@@ -115,9 +115,9 @@ def _missing(balance: Balance) -> float:
     return balance.demand - balance.free - balance.leaving
 
 
-def _can_give(balance: Balance, plan: Balance) -> dict[str, int]:
+def _can_give(balance: Balance, plan: Balance) -> Counter[str]:
     """Return what each account over quota can give back, in cores: down to its own share where the plan needs that."""
-    return {one.account: one.most if plan.below_share else one.cores for one in balance.over}
+    return Counter({one.account: one.most if plan.below_share else one.cores for one in balance.over})
 
 
 def takes_orders(pilot: Pilot | None) -> bool:
@@ -125,11 +125,11 @@ def takes_orders(pilot: Pilot | None) -> bool:
     return pilot is not None and pilot.deadline is None and not pilot.leaving and pilot.unanswered is None
 
 
-def _without_room(missing: Mapping[str, int], before: Snapshot, after: Snapshot) -> dict[str, float]:
+def _without_room(missing: Mapping[str, int], before: Snapshot, after: Snapshot) -> defaultdict[str, float]:
     """Return the jobs of each kind that have no room: fewer by those that wait no more; none where none are owed."""
     waited, waits = ({kind.name: kind for kind in seen.kinds or ()} for seen in (before, after))
     wanted, wants = ({one.name for one in seen.accounts if owed(one) > 0} for seen in (before, after))
-    found = dict[str, float](missing)
+    found = defaultdict[str, float](float, missing)
     for name in found.keys() & waited.keys():
         gone = waited[name].jobs - (waits[name].jobs if name in waits else 0)
         found[name] -= missing[name] if waited[name].account in wanted - wants else max(0, gone)

@@ -148,7 +148,7 @@ def _coverage(view: PoolView) -> Values:
             {"standing": name, "pilots": view.pilots.get(name, 0), "cores": view.cores.get(name, 0)}
             for name in STANDINGS
         ],
-        "silent_nodes": _bounded([_name(one) for one in view.silent[:_MOST_NODES]], view.silent_nodes),
+        "silent_nodes": _bounded([_name(one) for one in view.silent[:_MOST_NODES]], len(view.silent)),
         "versions": _bounded(
             [{"version": _name(version or UNKNOWN), "nodes": nodes} for version, nodes in versions[:_MOST_NODES]],
             len(versions),
