@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 
 from drainwise.agent.act import carry_out
+from drainwise.agent.act_outcome import CycleOutcome
+from drainwise.agent.pool_view import CycleBasis
 from drainwise.journal.event import DONE
 from drainwise.local.job import ENDED, RUNNING, WAITING
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.demo_pool import PILOTS_STOP, DemoPool, DemoPoolError
@@ -64,7 +67,7 @@ class Demo:
         self._arrive()
         snapshot, plan, rival = self._decide()
         acts = MemoryJournal()
-        outcome = carry_out(plan, self._system.pool, self._settings, lambda: int(time.time()), acts)
+        outcome = self._act(snapshot, plan, acts)
         refused = [act.detail for act in outcome.acts if act.outcome != DONE]
         if refused:
             raise DemoPoolError(f"an order was not carried out: {refused[0]}")
@@ -91,6 +94,11 @@ class Demo:
             tuple(self._system.ran(self._jobs)),
             released,
         )
+
+    def _act(self, seen: Snapshot, plan: Plan, journal: MemoryJournal) -> CycleOutcome:
+        """Carry out a plan; seen: the snapshot that it was decided on."""
+        basis = CycleBasis(seen, seen.taken, self._settings, History())
+        return carry_out(plan, basis, self._system.pool, lambda: int(time.time()), journal)
 
     def _closing_scene(self) -> Released | None:
         """What comes after the sums; nothing here."""

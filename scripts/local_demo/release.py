@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from drainwise.agent.act import carry_out
 from drainwise.journal.event import DONE, SKIPPED
+from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from local_demo.demo import ALICE, BOB, PAUSE, Demo
@@ -34,10 +34,11 @@ class ReleaseDemo(Demo):
         if ordered is None:
             self._take_away(job_id, f"no pilot of {ALICE}'s can make room for {name}: {BOB} removes it")
             return None
-        runs = frozenset(order.pilot.run for order in ordered.orders)
+        seen, plan = ordered
+        runs = frozenset(order.pilot.run for order in plan.orders)
         names = tuple(found for run, found in self._names().items() if run in runs)
-        self._plan, since = ordered, time.time()
-        self._carry_out(ordered)
+        self._plan, since = plan, time.time()
+        self._carry_out(seen, plan)
         self._say(f"the agent gives {_all(names)} an order for {name}; the pilot drains")
         self._reports(runs, draining=True)
         self._take_away(job_id, f"{BOB} removes {name}: nobody waits any more")
@@ -52,8 +53,8 @@ class ReleaseDemo(Demo):
         if withdrawn is None:
             self._say(f"{_all(names)} had left by then")
             return None
-        self._carry_out(withdrawn)
-        self._plan, self._released = withdrawn, runs
+        self._carry_out(*withdrawn)
+        self._plan, self._released = withdrawn[1], runs
         self._title = f"nobody waits for {_all(names)} any more: the order is withdrawn, and it goes on"
         self._reports(runs, draining=False)
         self._say(f"{_all(names)} is released: the order is withdrawn, it takes payloads again")
@@ -64,22 +65,24 @@ class ReleaseDemo(Demo):
         del self._bobs[job_id]
         self._system.remove(job_id)
 
-    def _until(self, happened: Callable[[Plan], bool], runs: frozenset[str] = frozenset()) -> Plan | None:
+    def _until(
+        self, happened: Callable[[Plan], bool], runs: frozenset[str] = frozenset()
+    ) -> tuple[Snapshot, Plan] | None:
         """Decide again and again until `happened`; None when it does not in time, or when all of `runs` have ended."""
         ends = time.monotonic() + _PATIENCE
         while time.monotonic() < ends:
             snapshot = self._system.pool.snapshot(int(time.time()))
             plan = make_plan(snapshot, snapshot.taken, self._settings)
             if happened(plan):
-                return plan
+                return snapshot, plan
             if runs and runs.isdisjoint(one.run for one in snapshot.pilots):
                 return None
             self._look()
             self._interrupts.wait(PAUSE)
         return None
 
-    def _carry_out(self, plan: Plan) -> None:
-        outcome = carry_out(plan, self._system.pool, self._settings, lambda: int(time.time()), MemoryJournal())
+    def _carry_out(self, seen: Snapshot, plan: Plan) -> None:
+        outcome = self._act(seen, plan, MemoryJournal())
         said = [(act.outcome, act.detail) for act in outcome.acts]
         said += [(one.outcome, one.detail) for one in outcome.withdrawn]
         refused = [detail for what, detail in said if what not in {DONE, SKIPPED}]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import OLDEST_SNAPSHOT, Cycle, run_cycle
+from drainwise.agent.cycle import OLDEST_SNAPSHOT, AgentCycle, Cycle
 from drainwise.agent.loop import rest
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused
@@ -23,7 +23,7 @@ from .memory_pool import NOW, SETTINGS, AlicesPool, Killed, Lines
 def cycle(pool: AlicesPool, memory: Memory | None = None, journal: Lines | None = None, **more: Any) -> Cycle:
     """A cycle that acts, unless `more` says otherwise."""
     arguments: dict[str, Any] = {"acting": True, "clock": lambda: NOW, **more}
-    return run_cycle(pool, SETTINGS, memory or Memory(), journal, **arguments)
+    return AgentCycle(pool, SETTINGS, memory or Memory(), journal, **arguments).run()
 
 
 def test_who_is_over_quota_is_ordered_once_and_it_is_written_down_before_and_after() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
 from drainwise.agent.settings import AgentSettings
@@ -251,7 +251,7 @@ def test_acting_never_begins_with_a_reload_without_its_memory(play: Play) -> Non
     """The journal cannot be read when the lock has been taken; it can at the next HUP, and its limits hold."""
     play.setup = replace(play.setup, acting=False, settings=replace(SETTINGS, max_cores_per_user_hour=8))
     signals, remember, journal = Steps(), play.remember, Lines()
-    run_cycle(play.pool, play.setup.settings, Memory(), journal, lambda: NOW, acting=True)
+    AgentCycle(play.pool, play.setup.settings, Memory(), journal, lambda: NOW, acting=True).run()
 
     def wants() -> None:
         def unreadable() -> Memory:
@@ -292,7 +292,7 @@ def test_one_that_stands_by_knows_what_the_other_did_meanwhile(play: Play) -> No
     other.must_take()
 
     def acts_and_ends() -> None:
-        run_cycle(play.pool, play.setup.settings, Memory(), play.journal, lambda: NOW, acting=True)
+        AgentCycle(play.pool, play.setup.settings, Memory(), play.journal, lambda: NOW, acting=True).run()
         other.release()
 
     play.run(acts_and_ends, nothing, standby=True)

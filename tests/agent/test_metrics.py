@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from drainwise.agent.act_outcome import Act, CycleOutcome
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.export.metrics_export import metrics_observer
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
 from drainwise.agent.pool_view import PoolView
@@ -154,7 +154,7 @@ def test_names_follow_the_rules_of_prometheus() -> None:
 def seen_by_cycle(pool: AlicesPool, memory: Memory, now: int = NOW) -> Cycle:
     """A cycle of the agent itself, which keeps no journal."""
     pool.age = 0
-    return run_cycle(pool, SETTINGS, memory, None, lambda: now, acting=True)
+    return AgentCycle(pool, SETTINGS, memory, None, lambda: now, acting=True).run()
 
 
 def test_a_series_that_counts_is_there_before_its_first_event() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.export.observers import observers_of
 from drainwise.agent.export.page_export import page_observer
 from drainwise.agent.export.site_status import MOST_ACTS, SiteStatus
@@ -53,7 +53,7 @@ class Found(html.parser.HTMLParser):
 def after(pool: AlicesPool, acting: bool = True, memory: Memory | None = None) -> Cycle:
     """A cycle of the agent itself on this pool."""
     pool.age = 0
-    done = run_cycle(pool, SETTINGS, memory or Memory(), None, lambda: NOW, acting)
+    done = AgentCycle(pool, SETTINGS, memory or Memory(), None, lambda: NOW, acting).run()
     state = BACKING_OFF if done.fault else OK
     return dataclasses.replace(done, next_in=60.0, state=state, why=done.fault or "gives the orders of each plan")
 

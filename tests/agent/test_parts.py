@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused, PoolError, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.journal.event import DENIED, REFUSED, SKIPPED, UNREACHABLE
@@ -50,7 +50,7 @@ def cycle(
     pool: LendingPool, memory: Memory, journal: Lines, now: int = NOW, confirmed: ConfirmedWithdrawals | None = None
 ) -> Cycle:
     """One that acts."""
-    return run_cycle(pool, SETTINGS, memory, journal, lambda: now, acting=True, confirmed=confirmed)
+    return AgentCycle(pool, SETTINGS, memory, journal, lambda: now, acting=True, confirmed=confirmed).run()
 
 
 def test_a_pilot_is_asked_once_and_what_it_returns_is_written_down() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.agent.cycle import run_cycle
+from drainwise.agent.cycle import AgentCycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
 
@@ -38,7 +38,7 @@ def play_agent(pool: LendingNodes, period: int, seconds: int) -> None:
     pool.play(FULL)
     end = pool.now + seconds
     while pool.now < end:
-        done = run_cycle(pool, ASK, memory, Lines(), lambda: pool.now, acting=True, confirmed=confirmed)
+        done = AgentCycle(pool, ASK, memory, Lines(), lambda: pool.now, acting=True, confirmed=confirmed).run()
         assert done.fault == ""
         pool.play(period)
         if not pool.idle:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused
 from drainwise.journal.explain import explain, in_words
@@ -24,7 +24,7 @@ SITE = replace(SETTINGS, policy="open-need", waiting_cost=0.02)
 
 def cycle(pool: AlicesPool, memory: Memory, journal: Lines | None = None, now: int = NOW, **more: Any) -> Cycle:
     arguments: dict[str, Any] = {"acting": True, "clock": lambda: now, **more}
-    return run_cycle(pool, SITE, memory, journal, **arguments)
+    return AgentCycle(pool, SITE, memory, journal, **arguments).run()
 
 
 def says(pool: AlicesPool, number: int, used: float, end: int, now: int = NOW) -> str:

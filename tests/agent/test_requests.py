@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.facts.errors import OrderUnanswered, UsageError
 from drainwise.journal.file import journal_line
@@ -32,7 +32,7 @@ class Agent:
 
     def cycle(self, later: int = 0) -> Cycle:
         self.now += later
-        return run_cycle(
+        return AgentCycle(
             self.pool,
             SETTINGS,
             self.memory,
@@ -41,7 +41,7 @@ class Agent:
             True,
             confirmed=self.confirmed,
             requests=lambda _: (self.requests, ()),
-        )
+        ).run()
 
     def again(self) -> None:
         """End, as with kill -9, and start anew."""
@@ -138,9 +138,9 @@ def test_requests_that_cannot_be_read_are_not_taken_for_cancelled(pool: AlicesPo
     def broken(_: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
         raise UsageError("the requests cannot be read: Input/output error")
 
-    done = run_cycle(pool, SETTINGS, Memory(), Lines(), lambda: NOW, True, requests=broken)
+    done = AgentCycle(pool, SETTINGS, Memory(), Lines(), lambda: NOW, True, requests=broken).run()
     assert "cannot be read" in done.fault
-    looked = run_cycle(pool, SETTINGS, Memory(), Lines(), lambda: NOW, False, requests=broken)
+    looked = AgentCycle(pool, SETTINGS, Memory(), Lines(), lambda: NOW, False, requests=broken).run()
     assert looked.fault == "" and looked.plan is not None and "cannot be read" in looked.plan.notices[0]
 
 

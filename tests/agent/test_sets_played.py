@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from drainwise.agent.cycle import run_cycle
+from drainwise.agent.cycle import AgentCycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
 from drainwise.reclaim.settings import ReclaimSettings
@@ -46,7 +46,7 @@ def play(pool: FullNodes, settings: ReclaimSettings, *requests: AdminRequest) ->
         pool.pass_to(NOW + MINUTE * minute)
         if pool.started:
             break
-        done = run_cycle(
+        done = AgentCycle(
             pool,
             settings,
             memory,
@@ -55,7 +55,7 @@ def play(pool: FullNodes, settings: ReclaimSettings, *requests: AdminRequest) ->
             acting=True,
             confirmed=confirmed,
             requests=lambda now: (tuple(one for one in requests if now < one.by), ()),
-        )
+        ).run()
         assert done.fault == ""
     acts = Counter(act for act, _ in pool.acts)
     return Played(acts["ordered"], acts["withdrawn"], (pool.started - NOW) // MINUTE if pool.started else None)

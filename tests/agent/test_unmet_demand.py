@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.journal.file import JournalFile
@@ -127,9 +127,9 @@ class Played:
             self.pool.pass_to(now)
             change(now)
             memory = Memory.load(files_of(self.path), now) if self.anew else self.memory
-            self.last = run_cycle(
+            self.last = AgentCycle(
                 self.pool, SITE, memory, self.journal, lambda: self.pool.now, True, confirmed=self.confirmed
-            )
+            ).run()
             assert not self.last.fault
 
     @property
@@ -385,7 +385,7 @@ def test_a_round_in_which_nobody_could_look_counts_for_nothing(volatile: Path) -
         pool.snapshot = silent  # type: ignore[method-assign]
         for _ in range(8):
             pool.pass_to(pool.now + PERIOD)
-            assert run_cycle(pool, SITE, played.memory, played.journal, lambda: pool.now, True).fault
+            assert AgentCycle(pool, SITE, played.memory, played.journal, lambda: pool.now, True).run().fault
         pool.snapshot = look  # type: ignore[method-assign]
     played.until(pool.now + 60)
     assert played.notices == ()
@@ -399,7 +399,7 @@ def test_an_administrator_lifts_a_pause(volatile: Path) -> None:
     files = RequestFiles(str(volatile / "agent.requests"))
     files.resume("b")
     files.resume("nobody's")
-    run_cycle(
+    AgentCycle(
         played.pool,
         SITE,
         played.memory,
@@ -408,7 +408,7 @@ def test_an_administrator_lifts_a_pause(volatile: Path) -> None:
         True,
         confirmed=played.confirmed,
         resumed=files.resumed,
-    )
+    ).run()
     assert len(played.pool.ordered) == 3
     assert [*files.resumed()] == []
     known = Memory.load(files_of(played.path), played.pool.now).history(played.pool.now, SITE).unmet["b"]

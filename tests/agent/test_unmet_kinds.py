@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.journal.explain import explain, in_words
 from drainwise.journal.file import JournalFile
@@ -98,7 +98,9 @@ class Played:
         done = []
         for _ in range(number):
             self.pool.now += PERIOD
-            done.append(run_cycle(self.pool, SITE, self.memory, self.journal, lambda: self.pool.now, acting=True))
+            done.append(
+                AgentCycle(self.pool, SITE, self.memory, self.journal, lambda: self.pool.now, acting=True).run()
+            )
             assert not done[-1].fault
         return done
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import time
@@ -20,10 +19,16 @@ from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_va
 from drainwise.features.write import write_directory
 from drainwise.local.job import AccountQuota, LocalNode
 from drainwise.local.store import LocalStore
+from drainwise.pool.facts import Pilot
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.pool.snapshot_json import VERSION
-from drainwise.reclaim import plan_json
+from drainwise.reclaim.candidates import candidate_of
+from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.plan import PartOrder
+from drainwise.reclaim.plan_json import candidate_as_json, part_as_json, withdrawal_as_json
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.withdrawal import Withdrawal
 from drainwise.requests.request import VERSION as REQUEST_VERSION
 from drainwise.validate import machine
 from drainwise.validate.request import load_request
@@ -231,7 +236,16 @@ def test_every_key_that_is_printed_stands_on_the_page_and_the_other_way_round(
 def test_what_no_document_here_has_stands_on_the_page_as_the_code_has_it() -> None:
     """Demand that pauses, orders that are withdrawn, parts of pilots: their keys."""
     assert {row.path[0] for row in rows_of("paused demand")} == {field.name for field in fields(Paused)}
-    code = inspect.getsource(plan_json)
-    for title, begin in (("withdrawal", '"withdrawals": ['), ("part", "def part_as_json")):
-        keys = re.findall(r'(?m)^ +"([a-z_]+)": [^\[{]', code.partition(begin)[2].partition("}")[0])
-        assert set(keys) == {row.origin[1] for row in rows_of(title) if row.origin[0] == title}
+    one = candidate_of(
+        Pilot("1@9", "1", "n", "a", "alice", 8, 9),
+        99,
+        ReclaimSettings("least-waste", 60, 60, 60, 60, 8, 8, 8),
+        History(),
+    )
+    part = part_as_json(PartOrder(one, 4, 199, 1, None, 0, ""))
+    shown = {"withdrawal": withdrawal_as_json(Withdrawal(one.pilot, 1, "")), "part": part}
+    for title, plain in shown.items():
+        known = candidate_as_json(one) if title == "part" else {}
+        assert plain.keys() - known.keys() == {
+            row.origin[1] for row in rows_of(title) if row.origin[0] == title and row.origin[1] not in known
+        }

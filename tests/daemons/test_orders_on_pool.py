@@ -292,7 +292,7 @@ def test_an_agent_that_stands_still_undoes_no_order_of_another(pool: CondorPool,
     pool.wait_for(lambda: deadlines(pool) == {one: deadline, other: deadline}, 20, "both deadlines")
 
 
-def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, site_file: str) -> None:
+def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, site_file: str, tmp_path: Path) -> None:
     """bob is owed 8 of his 16 cores: one pilot of alice's retires; a second cycle at once adds none."""
     submit(pool, "bob", 1)
 
@@ -301,7 +301,7 @@ def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, 
         return [order["name"] for user in shown["users"] for order in user["orders"]]
 
     [slot] = pool.wait_for(planned, 60, "a plan")
-    journal = Path(site_file).with_name("one-cycle.journal")
+    journal = tmp_path / "journal"
     cycle = ("reclaim", "--once", "--act", "--site", site_file, "--journal", str(journal))
     first = drainwise_command(pool, *cycle)
     assert first.returncode == 0, first.stderr

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.journal.event import Event
@@ -690,7 +690,7 @@ class Agent:
         self.events.append(event)
 
     def cycle(self) -> Cycle:
-        return run_cycle(self.pool, RECLAIM, self.memory, self, now, acting=True)
+        return AgentCycle(self.pool, RECLAIM, self.memory, self, now, acting=True).run()
 
     def orders(self) -> list[tuple[object, object]]:
         """The runs and what became of each order, as they were written."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 from collections.abc import Mapping
 
 import pytest
 
+from drainwise.agent import act, second_look
 from drainwise.agent.act import LOOK_AGAIN, carry_out
 from drainwise.agent.act_outcome import CycleOutcome
+from drainwise.agent.pool_view import CycleBasis
 from drainwise.facts.errors import (
     ActionRefused,
     DrainwiseError,
@@ -20,11 +23,14 @@ from drainwise.facts.errors import (
     RunEnded,
 )
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.settings import ReclaimSettings
 from memory_pool import MemoryPool
 
 from .facts import NOW, SETTINGS, pilot, report, snapshot
@@ -60,9 +66,16 @@ PLAN = make_plan(BEFORE, NOW, SETTINGS)
 DEADLINE = NOW + 2000 + SETTINGS.margin
 
 
-def carried_out(pool: MemoryPool, journal: Memory | None = None, plan: Plan = PLAN) -> CycleOutcome:
+def basis(seen: Snapshot = BEFORE, rules: ReclaimSettings = SETTINGS) -> CycleBasis:
+    """What a plan was decided on."""
+    return CycleBasis(seen, NOW, rules, History())
+
+
+def carried_out(
+    pool: MemoryPool, journal: Memory | None = None, plan: Plan = PLAN, before: Snapshot = BEFORE
+) -> CycleOutcome:
     ticks = itertools.count(NOW)
-    return carry_out(plan, pool, SETTINGS, lambda: next(ticks), journal or Memory())
+    return carry_out(plan, basis(before), pool, lambda: next(ticks), journal or Memory())
 
 
 def test_every_order_of_the_plan_is_given_once_and_written_down() -> None:
@@ -117,6 +130,36 @@ def test_no_more_is_taken_than_is_still_needed() -> None:
     assert outcome.acts[1].detail == "enough cores are free or on their way by now"
 
 
+def test_an_account_gives_no_more_than_it_holds_beyond_its_quota_by_now() -> None:
+    """Its quota was raised, and bob still waits for all of his cores."""
+    outcome = carried_out(pool := MemoryPool(snapshot(FIRST, SECOND, THIRD, deficit=16, surplus=8)))
+    assert pool.orders == [(FIRST.run, DEADLINE)]
+    assert outcome.acts[1].detail == "group_a holds less beyond its quota by now"
+
+
+def test_cores_that_go_by_the_order_of_another_agent_are_not_ordered_twice() -> None:
+    other = dataclasses.replace(THIRD, deadline=NOW + 50)
+    outcome = carried_out(pool := MemoryPool(pool_of(FIRST, SECOND, other)))
+    assert pool.orders == [(FIRST.run, DEADLINE)]
+    assert outcome.acts[1].detail == "enough cores are free or on their way by now"
+
+
+@pytest.mark.parametrize("stands", [True, False])
+def test_nodes_that_are_not_to_close_any_more_are_not_emptied(stands: bool) -> None:
+    before = pool_of(FIRST, deficit=0)
+    closing = dataclasses.replace(before, closures=(Closure("upgrade", frozenset({"node1"}), NOW + 3600),))
+    plan = make_plan(closing, NOW, SETTINGS)
+    outcome = carried_out(pool := MemoryPool(closing if stands else before), plan=plan, before=closing)
+    assert pool.runs() == [FIRST.run] * stands
+    assert stands or outcome.acts[0].detail == "upgrade does not stand any more"
+
+
+def test_nothing_is_decided_again() -> None:
+    """A cycle decides once: what acts knows no decision that it could call."""
+    for module in (act, second_look):
+        assert "reclaim.decide" not in inspect.getsource(module)
+
+
 def test_nobody_is_ordered_when_bob_has_left() -> None:
     pool = MemoryPool(pool_of(FIRST, SECOND, THIRD, deficit=0))
     assert carried_out(pool).exit_code == 0
@@ -139,7 +182,7 @@ def became(faults: Mapping[str, PoolError]) -> tuple[list[object], str]:
     """What becomes of six orders in turn, on the nodes 1, 2, 3, 0, 1, 2; and why no further one was given."""
     everybody = pool_of(*SIX, deficit=48)
     journal = Memory()
-    outcome = carried_out(refusing(everybody, faults), journal, make_plan(everybody, NOW, SETTINGS))
+    outcome = carried_out(refusing(everybody, faults), journal, make_plan(everybody, NOW, SETTINGS), everybody)
     assert [order.pilot.run for order in make_plan(everybody, NOW, SETTINGS).orders] == [one.run for one in SIX]
     assert outcome.exit_code == 1
     return [line["outcome"] for line in journal.lines], outcome.halted
@@ -185,7 +228,7 @@ def test_where_one_node_takes_an_order_those_that_refuse_stop_no_other() -> None
     everybody = pool_of(*nodes, deficit=48)
     plan = make_plan(everybody, NOW, SETTINGS)
     pool = refusing(everybody, {one.run: RightsRefused("refused", one.node) for one in nodes[1:4]})
-    outcome = carried_out(pool, plan=plan)
+    outcome = carried_out(pool, plan=plan, before=everybody)
     assert [act.outcome for act in outcome.acts] == ["done", "denied", "denied", "denied", "done", "done"]
     assert outcome.halted == ""
 
@@ -194,11 +237,12 @@ def test_where_one_node_takes_an_order_those_that_refuse_stop_no_other() -> None
 def test_what_was_not_answered_may_come_so_nobody_is_ordered_for_the_same_cores(deficit: int, second: str) -> None:
     """Also when it is looked again after a minute: the first order waits so long, and is not seen."""
     other = dataclasses.replace(SECOND, node="node2")
-    plan = make_plan(pool_of(FIRST, other, deficit=16), NOW, SETTINGS)
+    before = pool_of(FIRST, other, deficit=16)
+    plan = make_plan(before, NOW, SETTINGS)
     seen = pool_of(FIRST, other, deficit=deficit)
     pool = refusing(seen, {FIRST.run: OrderUnanswered("node1 did not answer", "node1")})
     late = itertools.chain([NOW] * 5, itertools.repeat(NOW + 70))
-    outcome = carry_out(plan, pool, SETTINGS, lambda: next(late), Memory())
+    outcome = carry_out(plan, basis(before), pool, lambda: next(late), Memory())
     assert [act.outcome for act in outcome.acts] == ["unanswered", second]
 
 
@@ -231,8 +275,9 @@ def test_when_the_journal_is_full_no_further_order_is_given() -> None:
 
 
 def test_an_empty_plan_asks_the_pool_nothing() -> None:
-    nothing = make_plan(pool_of(FIRST, deficit=0), NOW, SETTINGS)
-    assert carried_out(MemoryPool(), plan=nothing).acts == ()
+    before = pool_of(FIRST, deficit=0)
+    nothing = make_plan(before, NOW, SETTINGS)
+    assert carried_out(MemoryPool(), plan=nothing, before=before).acts == ()
 
 
 ORDERED = dataclasses.replace(FIRST, deadline=NOW + 4000)
@@ -250,7 +295,7 @@ def test_orders_that_take_minutes_are_not_given_on_what_was_seen_minutes_ago() -
     for second, faults in ((pool_of(SECOND, THIRD, deficit=0), ""), (None, "no answer")):
         slow[0] = NOW
         pool = Slow(BEFORE) if second is None else Slow(BEFORE, second)
-        outcome = carry_out(PLAN, pool, SETTINGS, lambda: slow[0], Memory())
+        outcome = carry_out(PLAN, basis(), pool, lambda: slow[0], Memory())
         assert [run for run, _ in pool.orders] == [FIRST.run]
         assert (outcome.fault, len(outcome.acts)) == (faults, 1 if faults else 2)
 
@@ -260,11 +305,12 @@ def test_an_order_that_is_given_late_has_the_notice_that_the_site_promises(lease
     """And no lease is made longer by it."""
     rules = dataclasses.replace(SETTINGS, notice=60, policy="youngest-first")
     first = dataclasses.replace(FIRST, lease_end=lease_end)
-    plan = make_plan(pool_of(first, deficit=8), NOW, rules)
+    before = pool_of(first, deficit=8)
+    plan = make_plan(before, NOW, rules)
     [order] = plan.orders
     assert (order.kind, order.deadline) == ("kill", NOW + 60)
-    pool, journal = MemoryPool(pool_of(first, deficit=8)), Memory()
-    carry_out(plan, pool, rules, lambda: NOW + 30, journal)
+    pool, journal = MemoryPool(before), Memory()
+    carry_out(plan, basis(before, rules), pool, lambda: NOW + 30, journal)
     assert pool.orders == [(first.run, NOW + 60 + late)]
     assert [line["deadline"] for line in journal.lines] == [NOW + 60 + late]
 
@@ -275,7 +321,7 @@ RELEASING = make_plan(NOBODY_WAITS, NOW, SETTINGS)
 
 def test_a_request_whose_reason_has_gone_is_withdrawn_once_and_written_down() -> None:
     pool, journal = MemoryPool(NOBODY_WAITS), Memory()
-    outcome = carried_out(pool, journal, RELEASING)
+    outcome = carried_out(pool, journal, RELEASING, NOBODY_WAITS)
     assert (pool.runs("withdrawn"), pool.orders, outcome.exit_code) == ([FIRST.run], [], 0)
     [line] = journal.lines
     assert (line["event"], line["run"], line["outcome"]) == ("withdrawal", FIRST.run, "done")
@@ -295,9 +341,16 @@ def test_a_request_whose_reason_has_gone_is_withdrawn_once_and_written_down() ->
 def test_a_request_stays_when_the_second_look_shows_anything_else(second: Snapshot, why: str) -> None:
     """HOSTILE 50: never the next run, never somebody else's order, never while the cores are wanted."""
     pool = MemoryPool(second)
-    outcome = carried_out(pool, plan=RELEASING)
+    outcome = carried_out(pool, plan=RELEASING, before=NOBODY_WAITS)
     assert pool.runs("withdrawn") == []
     assert [one.outcome for one in outcome.withdrawn] == ["skipped"] and why in outcome.withdrawn[0].detail
+
+
+def test_who_is_not_over_its_quota_is_released_whoever_waits_by_now() -> None:
+    before, after = (snapshot(ORDERED, SECOND, deficit=deficit, surplus=0) for deficit in (8, 16))
+    plan = make_plan(before, NOW, SETTINGS)
+    carried_out(pool := MemoryPool(after), plan=plan, before=before)
+    assert pool.runs("withdrawn") == [FIRST.run]
 
 
 @pytest.mark.parametrize(
@@ -311,17 +364,15 @@ def test_a_request_stays_when_the_second_look_shows_anything_else(second: Snapsh
 )
 def test_a_request_that_cannot_be_withdrawn_is_told(fault: PoolError, became: str) -> None:
     """What is tried again later is not taken for what the batch system says cannot be."""
-    outcome = carried_out(refusing(NOBODY_WAITS, {FIRST.run: fault}), plan=RELEASING)
-    assert [(one.outcome, one.detail, one.refused) for one in outcome.withdrawn] == [
-        (became, str(fault), became == "refused")
-    ]
+    outcome = carried_out(refusing(NOBODY_WAITS, {FIRST.run: fault}), plan=RELEASING, before=NOBODY_WAITS)
+    assert [(one.outcome, one.detail) for one in outcome.withdrawn] == [(became, str(fault))]
     assert outcome.exit_code == 1
 
 
 def test_before_each_act_it_is_asked_whether_to_go_on() -> None:
     pool = MemoryPool(BEFORE)
     ticks = itertools.count(NOW)
-    outcome = carry_out(PLAN, pool, SETTINGS, lambda: next(ticks), Memory(), stopping=lambda: bool(pool.orders))
+    outcome = carry_out(PLAN, basis(), pool, lambda: next(ticks), Memory(), stopping=lambda: bool(pool.orders))
     assert len(pool.orders) == len(outcome.acts) == 1
 
 
@@ -370,9 +421,15 @@ def test_a_pool_that_keeps_no_rooms_is_not_asked_to() -> None:
     assert [what for what, _ in pool.acts] == ["ordered", "ordered"]
 
 
+@pytest.mark.parametrize("is_slow", [False, True])
 @pytest.mark.parametrize(("jobs", "places", "given"), [(2, 1, 2), (1, 1, 1), (1, 2, 2)])
-def test_no_more_room_is_made_than_jobs_wait_by_the_second_look(jobs: int, places: int, given: int) -> None:
-    """Room for two jobs was planned, or for one on both nodes; all orders for one place make the same room."""
+def test_no_more_room_is_made_than_jobs_wait_by_the_second_look(
+    jobs: int, places: int, given: int, is_slow: bool
+) -> None:
+    """Room for two jobs was planned, or for one on both nodes; all orders for one place make the same room.
+
+    Also where it is looked again before the second order: room that the first one makes is not made twice.
+    """
     half = Amounts(4, 8192)
     there = [dataclasses.replace(pilot(one), node=f"n{one}", place=f"n{one}", cores=8, holds=half) for one in (1, 2)]
     at = tuple(Place(f"n{one}", f"n{one}", "a", Amounts(), half) for one in (1, 2))
@@ -381,11 +438,22 @@ def test_no_more_room_is_made_than_jobs_wait_by_the_second_look(jobs: int, place
         kind = JobKind("bobs", "group_b", number, half, frozenset({"a"}), places)
         return dataclasses.replace(pool_of(*there, deficit=32), kinds=(kind,), places=at)
 
-    plan = make_plan(waits(2 // places), NOW, SETTINGS)
+    before = waits(2 // places)
+    plan = make_plan(before, NOW, SETTINGS)
     assert len(plan.orders) == 2
-    pool = MemoryPool(waits(jobs))
-    outcome = carried_out(pool, plan=plan)
+    pool = MemoryPool(*[waits(jobs)] * 3)
+    now = itertools.count(NOW, LOOK_AGAIN // 3 if is_slow else 1)
+    outcome = carry_out(plan, basis(before), pool, lambda: next(now), Memory())
     assert len(pool.orders) == given
     assert {act.detail for act in outcome.acts if act.outcome == "skipped"} <= {
         "enough cores are free or on their way by now"
     }
+
+
+def test_the_cycles_own_order_counts_once_when_a_later_look_shows_it() -> None:
+    """The second one is given a minute later: the first is on its way by then, and bob needs both."""
+    ordered = dataclasses.replace(FIRST, deadline=DEADLINE)
+    pool = MemoryPool(BEFORE, pool_of(ordered, SECOND, THIRD), pool_of(ordered, SECOND, THIRD))
+    now = itertools.count(NOW, LOOK_AGAIN // 3)
+    carry_out(PLAN, basis(), pool, lambda: next(now), Memory())
+    assert pool.runs() == [FIRST.run, SECOND.run]

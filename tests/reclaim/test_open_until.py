@@ -17,6 +17,7 @@ from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
 from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.reasons import LATER
 from drainwise.reclaim.settings import ReclaimSettings
 from reached_asserts import judged
 
@@ -60,6 +61,7 @@ def test_who_is_cheap_now_goes_and_the_other_one_waits_for_a_cheaper_one() -> No
     [part] = found.users
     assert (part.cores, part.cores_given, part.later, len(part.held)) == (16, 8, 8, 1)
     [held] = [one.reason for one in part.spared if one.candidate.pilot.run in part.held]
+    assert held.code == LATER
     assert held.startswith("not yet: now it would waste 4.17 core-h for each core, and ")
     assert "; for 8 cores it waits for pilots that cost less, until " in found.summary
     assert "missing" not in found.summary

@@ -10,12 +10,14 @@ import pytest
 
 from drainwise.agent.act import carry_out
 from drainwise.agent.act_outcome import CycleOutcome
+from drainwise.agent.pool_view import CycleBasis
 from drainwise.facts.errors import ActionRefused, PoolError, RightsRefused, RunEnded
 from drainwise.journal.explain import as_json, explain, in_words
 from drainwise.journal.stories import Sought
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
 from memory_pool import MemoryPool
 
 from .facts import NOW, SETTINGS, pilot, report, snapshot
@@ -52,7 +54,8 @@ def able(number: int, node: str, **more: int) -> Pilot:
 def carried_out(pool: MemoryPool, before: Snapshot) -> tuple[CycleOutcome, list[dict[str, object]]]:
     journal = Events()
     plan = make_plan(before, NOW, SETTINGS)
-    return carry_out(plan, pool, SETTINGS, lambda: NOW, journal), journal.events  # type: ignore[arg-type]
+    basis = CycleBasis(before, NOW, SETTINGS, History())
+    return carry_out(plan, basis, pool, lambda: NOW, journal), journal.events  # type: ignore[arg-type]
 
 
 FIRST, SECOND = able(1, "n1"), able(2, "n2")

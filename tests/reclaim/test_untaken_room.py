@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.journal.memory import Memory
 from drainwise.journal.unmet import untaken_event, untaken_of
 from drainwise.pool.amounts import amounts
@@ -174,7 +174,7 @@ def play(pool: HiddenRule, until: int = 36 * HOUR) -> list[Cycle]:
     for second in (*range(0, 2 * HOUR, 60), *range(2 * HOUR, until, 900)):
         now = BEGIN + second
         pool.pass_to(now)
-        done.append(run_cycle(pool, SETTINGS, memory, None, partial(int, now), acting=True))
+        done.append(AgentCycle(pool, SETTINGS, memory, None, partial(int, now), acting=True).run())
         assert done[-1].plan is not None, done[-1].fault
         is_owed = (len(pool.started) + 1) * pool.each <= CORES * len(pool.nodes)
         if pool.jobs and is_owed and now > pool.changed + 3 * SETTINGS.time_to_start and not pool.leaves:

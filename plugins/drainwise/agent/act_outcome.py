@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
+from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.plan import Order
 from drainwise.reclaim.withdrawal import Withdrawal
@@ -26,37 +28,35 @@ def outcome_of(fault: PoolError) -> str:
 
 
 @dataclass(frozen=True)
-class Act:
-    """What became of one order, as `journal.event` names it, and why.
+class PartWish:
+    """What a pilot is asked to have returned, and why; waste: expected, in core-seconds; counted: cores counted on."""
+
+    pilot: Pilot
+    asked: PartialReturn
+    reason: str
+    waste: int = 0
+    counted: int = 0
+
+
+Asked = TypeVar("Asked", Order, Withdrawal, PartWish)
+
+
+@dataclass(frozen=True)
+class Act(Generic[Asked]):
+    """What became of an order, of withdrawing one, or of a wish, as `journal.event` names it, and why.
 
     only: the node (or run) that refused whoever gives orders, or did not answer; "" when that was the batch system as a
     whole, or neither.
     """
 
-    order: Order
+    order: Asked
     outcome: str
     detail: str
     only: str = ""
 
-
-@dataclass(frozen=True)
-class WithdrawalResult:
-    """What became of one order that was to be withdrawn; refused: the batch system says that it cannot be."""
-
-    withdrawal: Withdrawal
-    outcome: str
-    detail: str
-    refused: bool = False
-
-
-@dataclass(frozen=True)
-class PartAct:
-    """What became of asking a pilot to have returned so many cores in all."""
-
-    pilot: Pilot
-    cores: int
-    outcome: str
-    detail: str
+    def as_json(self) -> dict[str, str]:
+        """Return it as plain values."""
+        return {"run": self.order.pilot.run, "outcome": self.outcome, "detail": self.detail}
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,15 @@ class CycleOutcome:
     pilots to return cores.
     """
 
-    acts: tuple[Act, ...]
+    acts: tuple[Act[Order], ...]
     followups: tuple[str, ...] = ()
     fault: str = ""
-    withdrawn: tuple[WithdrawalResult, ...] = ()
+    withdrawn: tuple[Act[Withdrawal], ...] = ()
     halted: str = ""
-    parts: tuple[PartAct, ...] = ()
+    parts: tuple[Act[PartWish], ...] = ()
 
     @property
     def exit_code(self) -> int:
         """1 when the batch system refused or failed anything, else 0."""
-        outcomes = {act.outcome for act in self.acts} | {one.outcome for one in self.withdrawn}
-        outcomes |= {one.outcome for one in self.parts}
+        outcomes = {one.outcome for some in (self.acts, self.withdrawn, self.parts) for one in some}
         return 1 if self.fault or self.halted or outcomes - {DONE, SKIPPED} else 0

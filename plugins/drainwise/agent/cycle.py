@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from drainwise.agent.act import carry_out
 from drainwise.agent.act_outcome import CycleOutcome
@@ -84,66 +85,16 @@ class NullJournal:
         """Drop the event."""
 
 
-def run_cycle(
-    pool: Pool,
-    settings: ReclaimSettings,
-    memory: Memory,
-    journal: Journal | None,
-    clock: Callable[[], int],
-    acting: bool,
-    stopping: Callable[[], bool] = lambda: False,
-    confirmed: ConfirmedWithdrawals | None = None,
-    ask_again: AskAgain | None = None,
-    requests: StandingRequests = lambda _: ((), ()),
-    is_for_demand: bool = True,
-    resumed: ResumedAccounts = tuple,
-) -> Cycle:
-    """Do one cycle; `clock` tells the UNIX time.
+@dataclass
+class AgentCycle:
+    """One cycle that is to be done; `clock` tells the UNIX time.
 
     acting: whether orders are given. stopping: called before each act; once it is true no further one is done. journal:
     None when nothing is to be written. confirmed, ask_again: what a loop remembers of its cycles. requests: the
     requests that stand at a UNIX time, and sentences on what is none. is_for_demand: whether the cycle is for those who
     wait, too, or for the requests alone, and for withdrawing what was ordered for one that was cancelled. resumed: the
-    accounts whose paused demand an administrator wants to count again, each to be gone when the next one is taken. A
-    fault is part of the result.
+    accounts whose paused demand an administrator wants to count again, each to be gone when the next one is taken.
     """
-    again = ask_again or AskAgain()
-    work = _Work(
-        pool,
-        settings,
-        memory,
-        journal,
-        clock,
-        acting,
-        stopping,
-        confirmed,
-        again,
-        requests,
-        is_for_demand,
-        resumed,
-    )
-    began, started, fault = time.monotonic(), clock(), ""
-    try:
-        work.do()
-    except DrainwiseError as error:
-        fault = str(error)
-    seconds = time.monotonic() - began
-    return Cycle(
-        started,
-        seconds,
-        work.plan,
-        work.outcome,
-        fault,
-        acting,
-        unused=work.unused,
-        view=work.view,
-        basis=work.basis,
-    )
-
-
-@dataclass
-class _Work:
-    """The steps of a cycle, and how far it came."""
 
     pool: Pool
     settings: ReclaimSettings
@@ -151,70 +102,82 @@ class _Work:
     journal: Journal | None
     clock: Callable[[], int]
     acting: bool
-    stopping: Callable[[], bool]
-    confirmed: ConfirmedWithdrawals | None
-    ask_again: AskAgain
-    requests: StandingRequests
-    is_for_demand: bool
-    resumed: ResumedAccounts
-    plan: Plan | None = None
-    outcome: CycleOutcome | None = None
-    unused: float = 0.0
-    view: PoolView | None = None
-    basis: CycleBasis | None = None
+    stopping: Callable[[], bool] = lambda: False
+    confirmed: ConfirmedWithdrawals | None = None
+    ask_again: AskAgain = field(default_factory=AskAgain)
+    requests: StandingRequests = lambda _: ((), ())
+    is_for_demand: bool = True
+    resumed: ResumedAccounts = tuple
 
-    def do(self) -> None:
-        noted = Noted(self.journal or NullJournal(), self.memory)
+    def run(self) -> Cycle:
+        """Do the cycle; a fault is part of the result."""
+        began, fault = time.monotonic(), ""
+        self._done = Cycle(self.clock(), 0.0, None, None, "", self.acting)
+        try:
+            self._do(Noted(self.journal or NullJournal(), self.memory))
+        except DrainwiseError as error:
+            fault = str(error)
+        return replace(self._done, seconds=time.monotonic() - began, fault=fault)
+
+    def _note(self, **found: Any) -> None:
+        """Note what is known now of what the cycle did."""
+        self._done = replace(self._done, **found)
+
+    def _do(self, noted: Noted) -> None:
+        memory, settings = self.memory, self.settings
         snapshot, now = self._look()
         fault, ended = self._learn(snapshot, now, noted)
-        limit = self.settings.heartbeat_limit
-        seen = self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)
-        for event in self.memory.payloads_seen(snapshot):
-            noted.write(event)
-        for event in self.memory.returned_seen(snapshot, now, limit):
-            noted.write(event)
+        limit = settings.heartbeat_limit
+        seen = view_of(snapshot, now, limit, memory.open_orders().values(), ended)
+        self._note(view=seen)
+        noted.write(*memory.payloads_seen(snapshot))
+        noted.write(*memory.returned_seen(snapshot, now, limit))
         self._watch(snapshot, now, noted)
-        for event in self.memory.watched_room(snapshot, now):
-            noted.write(event)
-        for event in self.memory.looked(snapshot, now, self.settings):
-            noted.write(event)
+        noted.write(*memory.watched_room(snapshot, now))
+        noted.write(*memory.looked(snapshot, now, settings))
         requests, odd = self._requests(now)
         closings = [Closing(one.name, frozenset(one.nodes), one.by, one.in_words()) for one in requests if one.nodes]
         if closings and not isinstance(self.pool, ClosesNodes):
             odd = (*odd, f"{', '.join(one.name for one in closings)}: {_CANNOT_CLOSE}")
         earlier = CycleOutcome(())
         if self.acting and not self.stopping():
-            earlier = self.outcome = _follow_up(self.pool, snapshot, closings, now, self.clock, noted)
-        history = replace(self.memory.history(now, self.settings), requests=requests)
-        self.basis = CycleBasis(snapshot, now, self.settings, history)
-        self.view = replace(seen, doubted=doubted_pilots(snapshot, history.trust, self.settings.trust))
-        plan = make_plan(snapshot, now, self.settings, history, is_for_demand=self.is_for_demand)
+            earlier = self._follow_up(snapshot, closings, now, noted)
+            self._note(outcome=earlier)
+        history = replace(memory.history(now, settings), requests=requests)
+        basis = CycleBasis(snapshot, now, settings, history)
+        self._note(basis=basis, view=replace(seen, doubted=doubted_pilots(snapshot, history.trust, settings.trust)))
+        plan = make_plan(snapshot, now, settings, history, is_for_demand=self.is_for_demand)
         plan = replace(plan, notices=(*odd, *plan.notices)) if odd else plan
-        plan = self.plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)
-        for event in self.memory.opened(plan, now):
-            noted.write(event)
-        self._write_down(plan, snapshot, requests, now, noted)
+        plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)
+        self._note(plan=plan)
+        noted.write(*memory.opened(plan, now))
+        if self.journal is not None and (
+            plan.balance.deficit > 0 or plan.withdrawals or plan.orders or plan.asked_no_more
+        ):
+            event = decision_event(plan, snapshot, self.acting, now, requests)
+            if memory.is_news(event):  # before anything is done
+                noted.write(event)
         if not self.acting:
             return
-        self.outcome = CycleOutcome((), earlier.followups, "; ".join(part for part in (fault, earlier.fault) if part))
+        faults = [fault, earlier.fault]
+        self._note(outcome=replace(earlier, fault="; ".join(filter(None, faults))))
         if self.stopping():
             return
-        for event in self.memory.ordering(plan, snapshot, now):
-            noted.write(event)
-        done = carry_out(plan, self.pool, self.settings, self.clock, noted, history, self.stopping)
-        faults = "; ".join(part for part in (self.outcome.fault, done.fault) if part)
-        self.outcome = replace(done, followups=self.outcome.followups, fault=faults)
+        noted.write(*memory.ordering(plan, snapshot, now))
+        done = carry_out(plan, basis, self.pool, self.clock, noted, self.stopping)
+        faults = [*faults, done.fault]
+        self._note(outcome=replace(done, followups=earlier.followups, fault="; ".join(filter(None, faults))))
         if self.confirmed is not None:
             self.confirmed.note(done)
 
     def _watch(self, snapshot: Snapshot, now: int, noted: Noted) -> None:
         """Look at how accounts fare that orders were given for, and lift pauses that are to be lifted."""
-        for event in self.memory.watched(snapshot, now, self.settings, partial(_cores_of_ended, self.pool, now)):
+        events = self.memory.watched(snapshot, now, self.settings, partial(self._cores_of_ended, now))
+        for event in events:
             noted.write(event)
-            self.unused += number(event, "unused")
+            self._note(unused=self._done.unused + number(event, "unused"))
         for account in self.resumed() if self.acting else ():
-            for event in self.memory.resumed(account, now):
-                noted.write(event)
+            noted.write(*self.memory.resumed(account, now))
 
     def _requests(self, now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
         """Return the requests that stand. Raises UsageError when an agent that acts cannot know them."""
@@ -250,55 +213,33 @@ class _Work:
         except PoolError as error:
             endings, fault = {}, str(error)
         events = ended_events(self.memory, endings, snapshot, now)
-        for event in events:
-            noted.write(event)
+        noted.write(*events)
         return fault, [event for event in events if event["event"] == ENDED]
 
-    def _write_down(
-        self, plan: Plan, snapshot: Snapshot, requests: Sequence[AdminRequest], now: int, noted: Noted
-    ) -> None:
-        """Write the decision before anything is done, if there was anything to decide."""
-        if self.journal is None or not (
-            plan.balance.deficit > 0 or plan.withdrawals or plan.orders or plan.asked_no_more
-        ):
-            return
-        event = decision_event(plan, snapshot, self.acting, now, requests)
-        if self.memory.is_news(event):
-            noted.write(event)
-
-
-def _cores_of_ended(pool: Pool, now: int, one: UnmetDemand) -> float | None:
-    """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""
-    try:
-        came = one.round
-        return pool.cores_of_ended(one.account, came.nodes, came.left, now) if isinstance(pool, TellsEnded) else 0.0
-    except PoolError:
-        return None
-
-
-def _follow_up(
-    pool: Pool,
-    snapshot: Snapshot,
-    closings: Sequence[Closing],
-    now: int,
-    time: Callable[[], int],
-    journal: Journal,
-) -> CycleOutcome:
-    """Have `pool` finish what earlier cycles left to do and close nodes, each thing a line of the journal.
-
-    No order is given. A batch system that cannot tell does not stop the cycle: its fault is part of the outcome.
-    """
-    followups, faults = list[str](), list[str]()
-    steps = [partial(pool.follow_up, snapshot)]
-    if isinstance(pool, ClosesNodes):
-        steps.append(partial(pool.close_nodes, closings, snapshot, now))
-    for step in steps:
+    def _cores_of_ended(self, now: int, one: UnmetDemand) -> float | None:
+        """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""
+        if not isinstance(self.pool, TellsEnded):
+            return 0.0
         try:
-            done = step()
-        except PoolError as fault:
-            faults.append(str(fault))
-            continue
-        for what in done:
-            journal.write(followup_event(what, time()))
-        followups += done
-    return CycleOutcome((), tuple(followups), "; ".join(faults))
+            return self.pool.cores_of_ended(one.account, one.round.nodes, one.round.left, now)
+        except PoolError:
+            return None
+
+    def _follow_up(self, snapshot: Snapshot, closings: Sequence[Closing], now: int, noted: Noted) -> CycleOutcome:
+        """Have the pool finish what earlier cycles left to do and close nodes, each thing a line of the journal.
+
+        No order is given. A batch system that cannot tell does not stop the cycle: its fault is part of the outcome.
+        """
+        followups, faults = list[str](), list[str]()
+        steps = [partial(self.pool.follow_up, snapshot)]
+        if isinstance(self.pool, ClosesNodes):
+            steps.append(partial(self.pool.close_nodes, closings, snapshot, now))
+        for step in steps:
+            try:
+                done = step()
+            except PoolError as fault:
+                faults.append(str(fault))
+                continue
+            noted.write(*(followup_event(what, self.clock()) for what in done))
+            followups += done
+        return CycleOutcome((), tuple(followups), "; ".join(faults))

@@ -7,9 +7,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.act_outcome import Act, CycleOutcome
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.agent.settings import AgentSettings
@@ -156,7 +157,7 @@ class Loop:
 
         started = self._clock()
         try:
-            return run_cycle(
+            return AgentCycle(
                 current.pool,
                 current.settings,
                 self._memory,
@@ -168,7 +169,7 @@ class Loop:
                 self._ask_again,
                 current.requests.standing,
                 resumed=current.requests.resumed,
-            )
+            ).run()
         except Exception as fault:  # the outermost guard: no order is given then, and the next cycle is tried
             [where] = traceback.extract_tb(fault.__traceback__)[-1:]
             place = f"{os.path.basename(where.filename)}:{where.lineno}"
@@ -186,11 +187,11 @@ class Loop:
 
 def _done(outcome: CycleOutcome) -> Iterator[str]:
     """Yield a line for each act of a cycle, done or failed."""
-    acts = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
-    acts += [(one.withdrawal.pilot, one.outcome, one.detail) for one in outcome.withdrawn]
-    for pilot, became, detail in acts:
-        if became != SKIPPED:
-            yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {became}: {detail}"
+    acts: list[Act[Any]] = [*outcome.acts, *outcome.withdrawn]
+    for act in acts:
+        if act.outcome != SKIPPED:
+            pilot = act.order.pilot
+            yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {act.outcome}: {act.detail}"
     yield from outcome.followups
     if outcome.fault:
         yield outcome.fault

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.common.backoff import Backoff
+from drainwise.journal.event import REFUSED
 from drainwise.reclaim.plan import Plan
 
 _MOMENT = 30
@@ -54,7 +55,7 @@ class ConfirmedWithdrawals:
 
     def note(self, outcome: CycleOutcome) -> None:
         """Remember what was refused."""
-        self._refused |= {one.withdrawal.pilot.run for one in outcome.withdrawn if one.refused}
+        self._refused |= {one.order.pilot.run for one in outcome.withdrawn if one.outcome == REFUSED}
 
 
 _FIRST, _LONGEST = 60, 3600  # seconds

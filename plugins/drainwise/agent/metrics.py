@@ -38,7 +38,7 @@ from drainwise.pool.facts import Account
 from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.decide.limits import LIMITS
 from drainwise.reclaim.decide.open_until import held_cores
-from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.plan import Order, Plan
 
 MOST_ACCOUNTS = 50
 OTHERS = "(others)"
@@ -182,7 +182,7 @@ class Metrics:
             self._gauges["pilots"].labels(standing).set(view.pilots.get(standing, 0))
             self._gauges["pilot_cores"].labels(standing).set(view.cores.get(standing, 0))
         self._gauges["returned_cores"].set(view.returned)
-        self._gauges["silent_nodes"].set(view.silent_nodes)
+        self._gauges["silent_nodes"].set(len(view.silent))
         self._have("nodes", ((version or UNKNOWN, nodes) for version, nodes in view.versions))
         self._gauges["open_orders"].set(view.open_orders)
         self._gauges["overdue_orders"].set(view.overdue)
@@ -218,17 +218,13 @@ class Metrics:
 
     def _decided(self, plan: Plan) -> None:
         self._begin_with(plan.policy)
-        balance = plan.balance
-        self._gauges["demand_cores"].set(balance.demand)
-        self._gauges["free_cores"].set(balance.free)
-        self._gauges["leaving_cores"].set(balance.leaving)
-        self._gauges["surplus_cores"].set(balance.surplus)
-        self._gauges["deficit_cores"].set(balance.deficit)
+        for name in ("demand", "free", "leaving", "surplus", "deficit"):
+            self._gauges[f"{name}_cores"].set(getattr(plan.balance, name))
         self._gauges["planned_cores"].set(sum(user.cores_given for user in plan.users))
         self._gauges["planned_waste_core_seconds"].set(plan.waste)
         self._gauges["planned_part_cores"].set(sum(user.cores_returned for user in plan.users))
         given = sum(user.cores_given + user.cores_returned for user in plan.users if not user.request)
-        self._gauges["unmet_cores"].set(max(0, balance.deficit - given))
+        self._gauges["unmet_cores"].set(max(0, plan.balance.deficit - given))
         limited = Sums[str]()
         for user in plan.users:
             waits = held_cores([user])
@@ -255,7 +251,7 @@ class Metrics:
             self._counters["parts_total"].labels(part.outcome).inc()
         self._counters["followups_total"].inc(len(outcome.followups))
 
-    def _count_order(self, act: Act) -> None:
+    def _count_order(self, act: Act[Order]) -> None:
         account = self._label(act.order.pilot.account)
         self._counters["ordered_cores_total"].labels(account).inc(act.order.pilot.cores)
         self._counters["ordered_waste_core_seconds_total"].labels(account).inc(act.order.waste)

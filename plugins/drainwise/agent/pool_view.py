@@ -19,16 +19,15 @@ from drainwise.reclaim.settings import ReclaimSettings, Trust
 class PoolView:
     """What a cycle saw.
 
-    pilots, cores: how many by the standing of the pilot's report. silent_nodes: nodes with pilots of which none reports
+    pilots, cores: how many by the standing of the pilot's report. silent: nodes with pilots of which none reports
     or is seen of late. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended.
     overdue: those of them whose deadline has passed. ended: the journal's events of pilots with an order that have
     ended. versions: nodes by the version of drainwise that they run, as in `Snapshot`. returned: cores that pilots have
-    returned and go on without. silent: these nodes by name. doubted: as `doubted_pilots` has them.
+    returned and go on without. doubted: as `doubted_pilots` has them.
     """
 
     pilots: Mapping[str, int] = field(default_factory=dict)
     cores: Mapping[str, int] = field(default_factory=dict)
-    silent_nodes: int = 0
     accounts: tuple[Account, ...] = ()
     open_orders: int = 0
     overdue: int = 0
@@ -70,7 +69,6 @@ def view_of(
     return PoolView(
         pilots,
         cores,
-        len(nodes - heard),
         snapshot.accounts,
         len(deadlines),
         sum(deadline < now for deadline in deadlines),

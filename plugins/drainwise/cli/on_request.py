@@ -7,7 +7,7 @@ import os
 import pwd
 import time
 
-from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import is_thrown
 from drainwise.agent.settings import AgentSettings
@@ -127,8 +127,7 @@ def resume_demand(args: argparse.Namespace) -> int:
             memory = memory_of(path, must_read=True)
             noted = Noted(journal_at(path, args), memory)
             for one in files.resumed():
-                for event in memory.resumed(one, int(time.time())):
-                    noted.write(event)
+                noted.write(*memory.resumed(one, int(time.time())))
         finally:
             lock.release()
         said = f"all demand of {account} counts again"
@@ -169,7 +168,7 @@ def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest
         found, faults = setup.requests.standing(now)
         return (found if new is None else (*found, new)), faults
 
-    return run_cycle(
+    return AgentCycle(
         setup.pool,
         setup.settings,
         memory_of(path, must_read=args.act),
@@ -179,7 +178,7 @@ def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest
         lambda: is_thrown(setup.kill_switch),
         requests=standing,
         is_for_demand=False,
-    )
+    ).run()
 
 
 def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes: list[str]) -> int:
@@ -187,8 +186,7 @@ def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes:
     if cycle.plan is not None and args.json:
         acts = () if cycle.outcome is None else cycle.outcome.acts
         withdrawn = () if cycle.outcome is None else cycle.outcome.withdrawn
-        told = [{"run": one.order.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in acts]
-        gone = [{"run": one.withdrawal.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in withdrawn]
+        told, gone = ([one.as_json() for one in some] for some in (acts, withdrawn))
         followups = [] if cycle.outcome is None else list(cycle.outcome.followups)
         shown = {"request": request_as_json(request), **as_json(cycle.plan), "dry_run": not args.act}
         done = {"acts": told, "withdrawn": gone, "followups": followups, "notes": notes}

@@ -118,10 +118,10 @@ def _once(args: argparse.Namespace) -> int:
     journal = journal_at(path, args) if args.journal or acting else None
     if acting:
         lock.must_take()
-    from drainwise.agent.cycle import run_cycle  # meanwhile: that takes as long as half of an answer
+    from drainwise.agent.cycle import AgentCycle  # meanwhile: that takes as long as half of an answer
 
     try:
-        cycle = run_cycle(
+        cycle = AgentCycle(
             setup.pool,
             setup.settings,
             memory_of(path, must_read=acting),
@@ -131,7 +131,7 @@ def _once(args: argparse.Namespace) -> int:
             lambda: is_thrown(setup.kill_switch),
             requests=setup.requests.standing,
             resumed=setup.requests.resumed,
-        )
+        ).run()
     finally:
         lock.release()
     if cycle.basis is not None:
@@ -205,9 +205,7 @@ def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict
         **plan_as_json(plan, wanted),
         "dry_run": not cycle.acting,
         "paused": bool(paused),
-        "acts": [{"run": act.order.pilot.run, "outcome": act.outcome, "detail": act.detail} for act in acts],
-        "withdrawn": [
-            {"run": one.withdrawal.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in withdrawn
-        ],
+        "acts": [act.as_json() for act in acts],
+        "withdrawn": [act.as_json() for act in withdrawn],
         **finished,
     }

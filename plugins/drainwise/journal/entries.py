@@ -30,7 +30,7 @@ from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.columns import claimed_values
-from drainwise.reclaim.plan_json import candidate_as_json, order_as_json, part_as_json
+from drainwise.reclaim.plan_json import order_as_json, part_as_json, spared_as_json
 from drainwise.requests.request import request_as_json
 
 if TYPE_CHECKING:
@@ -129,13 +129,11 @@ def gist_of(decision: Event) -> object:
 
 def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
     def of_user(user: UserPlan) -> list[tuple[float, str, int, UserPlan]]:
-        least, sizes = user.open.figures.least, user.open.sizes
-        rows = user.spared_rows[:MOST_SPARED].tolist()
-        return [(float(least[row] / sizes[row]), user.open.pilots[row].run, row, user) for row in rows]
+        rows = [(row, user.open.pilots[row]) for row in user.spared_rows[:MOST_SPARED].tolist()]
+        return [(user.prices[one.run] / one.cores, one.run, row, user) for row, one in rows]
 
     first = heapq.nsmallest(MOST_SPARED, (one for user in users for one in of_user(user)), key=lambda one: one[:2])
-    found = (user.spared_at(row) for _, _, row, user in first)
-    return [{**candidate_as_json(one.candidate), "reason": one.reason} for one in found]
+    return [spared_as_json(user.spared_at(row)) for _, _, row, user in first]
 
 
 def _order(order: Order, taken: int) -> dict[str, object]:

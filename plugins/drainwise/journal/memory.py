@@ -364,10 +364,11 @@ class Noted:
     def __init__(self, journal: Journal, memory: Memory) -> None:
         self._journal, self._memory = journal, memory
 
-    def write(self, event: Event) -> None:
-        """Keep one event, then remember it. Raises DrainwiseError when it cannot be kept."""
-        self._journal.write(event)
-        self._memory.note(event)
+    def write(self, *events: Event) -> None:
+        """Keep each event, then remember it. Raises DrainwiseError when it cannot be kept."""
+        for event in events:
+            self._journal.write(event)
+            self._memory.note(event)
 
 
 def _request_of(event: Event) -> str:

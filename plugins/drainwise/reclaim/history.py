@@ -21,9 +21,11 @@ from drainwise.estimate.run_times import RunTimes
 from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim import reasons
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import on_its_way
+from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.reclaim.untaken_room import UntakenRoom
@@ -166,27 +168,26 @@ def with_unanswered(snapshot: Snapshot, unanswered: Mapping[str, int]) -> Snapsh
     return replace(snapshot, pilots=tuple(pilots))
 
 
-def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot gets no order at `now` (UNIX s) for what became of those to it or its node; "" if it may."""
     if pilot.unanswered is not None:
-        return f"an order to end by {clock(pilot.unanswered)} was not answered and may still be carried out"
+        ends = clock(pilot.unanswered)
+        return Reason(f"an order to end by {ends} was not answered and may still be carried out", reasons.UNANSWERED)
     if (failed := history.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
-        return f"the order of {clock(failed)} was refused; not tried again for {duration(settings.retry_after)}"
+        again = duration(settings.retry_after)
+        return Reason(f"the order of {clock(failed)} was refused; not tried again for {again}", reasons.REFUSED)
     fault = history.nodes.get(pilot.node)
     if fault is None or now - fault.time >= _left_alone(fault, settings):
-        return ""
+        return Reason()
+    at, pause = clock(fault.time), duration(_left_alone(fault, settings))
     if fault.denied:
-        return (
-            f"{pilot.node} refused the agent's orders at {clock(fault.time)}; none is sent there for"
-            f" {duration(_left_alone(fault, settings))}"
-        )
-    if fault.count == 1 and pilot.heard is not None and pilot.heard > fault.time:
-        return ""
-    return f"{pilot.node} did not answer at {clock(fault.time)}" + (
-        "; none is sent there until it is heard of"
-        if fault.count == 1
-        else f", {fault.count} times in a row; none is sent there for {duration(settings.retry_after)}"
-    )
+        return Reason(f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}", reasons.NODE)
+    if fault.count > 1:
+        said = f"did not answer at {at}, {fault.count} times in a row; none is sent there for {pause}"
+        return Reason(f"{pilot.node} {said}", reasons.NODE)
+    if pilot.heard is not None and pilot.heard > fault.time:
+        return Reason()
+    return Reason(f"{pilot.node} did not answer at {at}; none is sent there until it is heard of", reasons.NODE)
 
 
 def _left_alone(fault: NodeFault, settings: ReclaimSettings) -> int:
@@ -309,31 +310,35 @@ def unbound(history: History) -> History:
     return replace(history, withdrawn={})
 
 
-def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot may get no order, by what the batch system knows or did before; "" when it may."""
     if pilot.reserved:
-        return "it goes for a request, or its node closes: what it holds is for nobody who waits"
+        return Reason(
+            "it goes for a request, or its node closes: what it holds is for nobody who waits", reasons.RESERVED
+        )
     if pilot.deadline is not None:
-        return f"already ordered to end by {clock(pilot.deadline)}"
+        return Reason(f"already ordered to end by {clock(pilot.deadline)}", reasons.ORDERED)
     if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
-        return "the batch system ends it already"
+        return Reason("the batch system ends it already", reasons.ENDING)
     if pilot.cannot.startswith(OUT_OF_SCOPE):
-        return pilot.cannot
+        return Reason(pilot.cannot, reasons.SCOPE)
     if pilot.cannot:
-        return f"cannot be given an order: {pilot.cannot}"
+        return Reason(
+            f"cannot be given an order: {pilot.cannot}",
+            reasons.LIMIT if pilot.cannot.startswith("[reclaim]") else reasons.CANNOT,
+        )
     longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
     early = settings.vacate if pilot.vacate is None else pilot.vacate
     # Where pilots may be killed, the site's own time is no reason: then that is what the plan says.
     least = 0 if settings.drain_only else settings.vacate
     if early > least and early + settings.order_latency >= longest:
-        return (
-            f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
-            f" than {duration(longest)}: it would end before it knows of the order"
-        )
+        said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
+        return Reason(f"{said} than {duration(longest)}: it would end before it knows of the order", reasons.EARLY)
     min_age = settings.min_age if pilot.min_age is None else pilot.min_age
     if now - pilot.started < min_age:
-        return f"left alone for the first {duration(min_age)} of its run"
+        return Reason(f"left alone for the first {duration(min_age)} of its run", reasons.YOUNG)
     withdrawn = history.withdrawn.get(pilot.run)
     if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
-        return f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
+        said = f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
+        return Reason(said, reasons.WITHDRAWN)
     return why_held_off(pilot, now, settings, history)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,9 +15,11 @@ from drainwise.reclaim.candidates import Candidate, Candidates, in_words
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import Balance
+from drainwise.reclaim.reasons import LATER, LIMIT, NOT_NEEDED, Reason
 from drainwise.reclaim.totals.arrays import Whole
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.untaken_room import Unplaced
+from drainwise.reclaim.valued import cost_of
 from drainwise.reclaim.withdrawal import Withdrawal
 
 
@@ -113,10 +115,11 @@ class PartOrder:
 
 @dataclass(frozen=True)
 class Spared:
-    """One pilot of a user who gives cores back that is left alone, and why."""
+    """One pilot of a user who gives cores back that is left alone, and why; price: core-seconds, as `UserPlan`."""
 
     candidate: Candidate
-    reason: str
+    reason: Reason
+    price: int | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class UserPlan:
     limit: str
     orders: tuple[Order, ...]
     open: Candidates = field(repr=False, compare=False)
-    closed: tuple[Candidates, Mapping[str, str]] = field(repr=False, compare=False)
+    closed: tuple[Candidates, Mapping[str, Reason]] = field(repr=False, compare=False)
     need: Need
     request: str = ""
     held: Mapping[str, str] = field(default_factory=dict)
@@ -157,17 +160,25 @@ class UserPlan:
     @cached_property
     def spared(self) -> tuple[Spared, ...]:
         """Those that are left alone, each with its reason: made when they are looked at, for they may be many."""
-        ordered = self._chosen
         others, why = self.closed
-        spared = [self._spared(one) for one in self.open if one.pilot.run not in ordered]
+        spared = [self.spared_at(row) for row in sorted(self.spared_rows.tolist())]
         return (*spared, *(Spared(one, why[one.pilot.run]) for one in others))
 
     @cached_property
     def spared_rows(self) -> Whole:
-        """The rows of `open` that might have got an order and have none, the least wasteful per core first."""
-        ordered = self._chosen
+        """The rows of `open` that might have got an order and have none, the least price for each core first."""
+        ordered = {one.pilot.run for one in self.orders} | {one.pilot.run for one in self.returns}
         rows = np.array([row for row, pilot in enumerate(self.open.pilots) if pilot.run not in ordered], dtype=np.int64)
-        return rows[np.argsort(self.open.figures.least[rows] / self.open.sizes[rows], kind="stable")]
+        prices = np.array([*self.prices.values()])[rows]
+        return rows[np.argsort(prices / self.open.sizes[rows], kind="stable")]
+
+    @cached_property
+    def prices(self) -> Mapping[str, int]:
+        """What ending each pilot of `open` costs its user, in core-seconds, by run: its waste, with what the site adds
+        for waiting and for what its user values.
+        """
+        costs = cost_of(self.open.figures, self.open.settings).astype(np.int64)
+        return dict(zip((one.run for one in self.open.pilots), costs.tolist()))
 
     def spared_first(self, fits: Callable[[Pilot, bool], bool], most: int | None) -> tuple[list[Spared], int]:
         """Return the spared pilots that fit, no more than `most`, and how many fit in all.
@@ -183,20 +194,15 @@ class UserPlan:
         found += [Spared(others[row], why[others.pilots[row].run]) for row in last[:left]]
         return found, len(rows) + len(last)
 
-    @property
-    def _chosen(self) -> set[str]:
-        return {one.pilot.run for one in self.orders} | {one.pilot.run for one in self.returns}
-
     def spared_at(self, row: int) -> Spared:
         """Return one of `spared_rows` with its reason."""
-        return self._spared(self.open[row])
-
-    def _spared(self, one: Candidate) -> Spared:
-        return Spared(one, self.held.get(one.pilot.run) or self._not_needed(one))
-
-    def _not_needed(self, one: Candidate) -> str:
-        words = in_words(one, one.best, self.open.figures.now)
-        return f"not needed; with an order: {words}" + (f"; {self.limit}" if self.limit else "")
+        one = self.open[row]
+        price = self.prices[one.pilot.run]
+        if held := self.held.get(one.pilot.run):
+            return Spared(one, Reason(held, LATER), price)
+        words = f"not needed; with an order: {in_words(one, one.best, self.open.figures.now)}"
+        words += f"; {self.limit}" if self.limit else ""
+        return Spared(one, Reason(words, LIMIT if self.limited_by else NOT_NEEDED), price)
 
 
 @dataclass(frozen=True)
@@ -209,7 +215,8 @@ class Plan:
     waiting: cores that accounts are owed and wait for, by account. parts: for each of these, its parts of the pilots
     with an order, by run. paused: demand that does not count now. unplaced: jobs that do not start where they should.
     since: when the need of each account that waits opened, UNIX s; None where none stays open. asked_no_more: pilots
-    that were asked for cores which nobody needs now.
+    that were asked for cores which nobody needs now. missing: jobs of each kind without room; None where cores are
+    counted.
     """
 
     taken: int
@@ -228,6 +235,7 @@ class Plan:
     unplaced: tuple[Unplaced, ...] = ()
     since: Mapping[str, int] | None = None
     asked_no_more: tuple[Pilot, ...] = ()
+    missing: Mapping[str, int] | None = None
 
     @property
     def returns(self) -> tuple[PartOrder, ...]:
@@ -238,6 +246,15 @@ class Plan:
     def orders(self) -> tuple[Order, ...]:
         """All orders, in the order in which they would be given."""
         return tuple(order for user in self.users for order in user.orders)
+
+    def next_best(self, runs: Collection[str]) -> Spared | None:
+        """Return what the cheapest other choice would have been for a need that these runs serve: of their users the
+        pilot of the least price for each core that might have got an order.
+        """
+        users = [one for one in self.users if any(order.pilot.run in runs for order in one.orders)]
+        first = [(one, int(one.spared_rows[0])) for one in users if len(one.spared_rows)]
+        each = [one.prices[one.open.pilots[row].run] / one.open.sizes[row] for one, row in first]
+        return None if not first else (best := first[int(np.argmin(each))])[0].spared_at(best[1])
 
     @property
     def waste(self) -> int:

@@ -11,68 +11,63 @@ from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.plan import Order, PartOrder, Plan
+    from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared
     from drainwise.reclaim.quota import Balance
+    from drainwise.reclaim.withdrawal import Withdrawal
 
+_WHOSE = ("run", "name", "node", "account", "user", "cores")
 _NUMBERS = ("gpus", "returned", "can_return", "asked")
 """Of a pilot with GPUs, and of one that can return a part of its cores: each shown where it is not 0."""
 
 
-def balance_as_json(balance: Balance) -> dict[str, float]:
+def _some(one: object, *names: str) -> dict[str, object]:
+    return {name: getattr(one, name) for name in names}
+
+
+def balance_as_json(balance: Balance) -> dict[str, object]:
     """Return the cores of a balance as plain values: wanted, free, on their way, over quota, to be given back."""
-    return {
-        "demand": balance.demand,
-        "free": balance.free,
-        "leaving": balance.leaving,
-        "surplus": balance.surplus,
-        "deficit": balance.deficit,
-    }
+    return _some(balance, "demand", "free", "leaving", "surplus", "deficit")
 
 
 def as_json(plan: Plan) -> dict[str, object]:
     """Return the whole plan: the balance, and per user who gets an order and who is spared."""
     return {
-        "taken": plan.taken,
-        "policy": plan.policy,
-        "summary": plan.summary,
+        **_some(plan, "taken", "policy", "summary"),
         "cores": balance_as_json(plan.balance),
         "expected_waste": plan.waste,
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
         "paused_demand": [paused_as_json(one) for one in plan.paused],
         "unplaced_jobs": [asdict(one) for one in plan.unplaced],
+        "needs": [
+            {
+                "name": name,
+                "cores": sum(part.cores for part in parts.values()),
+                "runs": list(parts),
+                "next_best": None if (other := plan.next_best(parts)) is None else spared_as_json(other),
+            }
+            for name, parts in plan.parts.items()
+        ],
         "users": [
             {
-                "account": user.account,
-                "user": user.user,
-                "cores": user.cores,
-                "cores_given": user.cores_given,
+                **_some(user, "account", "user", "cores", "cores_given"),
                 "cores_later": user.later,
-                "limit": user.limit,
-                "request": user.request,
-                "orders": [order_as_json(order) for order in user.orders],
-                "spared": [{**candidate_as_json(one.candidate), "reason": one.reason} for one in user.spared],
+                **_some(user, "limit", "request"),
+                "orders": [{**order_as_json(one), "price": user.prices.get(one.pilot.run)} for one in user.orders],
+                "spared": [spared_as_json(one) for one in user.spared],
                 **({"returns": [part_as_json(one) for one in user.returns]} if user.returns else {}),
             }
             for user in plan.users
         ],
-        "withdrawals": [
-            {
-                "run": one.pilot.run,
-                "name": one.pilot.name,
-                "node": one.pilot.node,
-                "account": one.pilot.account,
-                "user": one.pilot.user,
-                "cores": one.pilot.cores,
-                "ordered_deadline": one.pilot.deadline,
-                "saved": one.saved,
-                "reason": one.reason,
-                "instead": list(one.instead),
-            }
-            for one in plan.withdrawals
-        ],
+        "withdrawals": [withdrawal_as_json(one) for one in plan.withdrawals],
         **({"asked_no_more": [one.run for one in plan.asked_no_more]} if plan.asked_no_more else {}),
     }
+
+
+def withdrawal_as_json(one: Withdrawal) -> dict[str, object]:
+    """Return one order that is to be withdrawn as plain values."""
+    pilot, why = one.pilot, _some(one, "saved", "reason")
+    return {**_some(pilot, *_WHOSE), "ordered_deadline": pilot.deadline, **why, "instead": list(one.instead)}
 
 
 def paused_as_json(one: Paused) -> dict[str, object]:
@@ -85,16 +80,18 @@ def order_as_json(order: Order) -> dict[str, object]:
     return {
         **candidate_as_json(order.candidate),
         "act": "vacate" if order.kind == KILL else "drain",
-        "kind": order.kind,
-        "deadline": order.deadline,
-        "cores_back": order.cores_back,
+        **_some(order, "kind", "deadline", "cores_back"),
         "expected_waste": order.waste,
-        "reason": order.reason,
-        "request": order.request,
+        **_some(order, "reason", "request"),
         "room": None if order.room is None else room_as_json(order.room),
         "instead_of": list(order.instead_of),
         **({"extra": order.extra} if order.extra else {}),
     }
+
+
+def spared_as_json(one: Spared) -> dict[str, object]:
+    """Return one pilot that is left alone as plain values."""
+    return {**candidate_as_json(one.candidate), "reason": one.reason, "code": one.reason.code, "price": one.price}
 
 
 def part_as_json(part: PartOrder) -> dict[str, object]:
@@ -104,12 +101,9 @@ def part_as_json(part: PartOrder) -> dict[str, object]:
         "act": "return",
         "cores_returned": part.cores,
         "asked_in_all": part.in_all,
-        "by": part.by,
-        "chunk": part.chunk,
-        "cores_back": part.cores_back,
+        **_some(part, "by", "chunk", "cores_back"),
         "expected_waste": part.waste,
-        "reason": part.reason,
-        "stands": part.stands,
+        **_some(part, "reason", "stands"),
     }
 
 
@@ -126,34 +120,22 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
     """Return one pilot's identity and figures as plain values; null = not known or not believed."""
     pilot, report = one.pilot, one.pilot.report
     return {
-        "run": pilot.run,
-        "name": pilot.name,
-        "node": pilot.node,
-        "account": pilot.account,
-        "user": pilot.user,
-        "cores": pilot.cores,
+        **_some(pilot, *_WHOSE),
         "used_cpu": None if report is None else report.used_cpu,
-        "started": pilot.started,
-        "lease_end": pilot.lease_end,
+        **_some(pilot, "started", "lease_end"),
         "heartbeat": None if report is None else report.heartbeat,
         "client": pilot.client,
-        "standing": one.standing,
-        "rule": one.rule,
+        **_some(one, "standing", "rule"),
         "ends": one.ends or None,
-        "remaining": one.remaining,
-        "remaining_max": one.remaining_max,
-        "draining_waste": one.draining_waste,
-        "kill_waste": one.kill_waste,
+        **_some(one, "remaining", "remaining_max", "draining_waste", "kill_waste"),
         "waste_if_drained": one.drained.waste,
         "options": [
-            {"kind": way.kind, "expected_waste": way.waste, "deadline": way.deadline, "cores_back": way.cores_back}
+            {"kind": way.kind, "expected_waste": way.waste, **_some(way, "deadline", "cores_back")}
             for way in one.options
         ],
-        "priority_factor": one.priority_factor,
-        "draining": one.draining,
+        **_some(one, "priority_factor", "draining"),
         "ordered_deadline": pilot.deadline,
-        "leaving": pilot.leaving,
-        "cannot": pilot.cannot,
+        **_some(pilot, "leaving", "cannot"),
         "identity": as_values(pilot.identity),
         **{name: cores for name in _NUMBERS if (cores := getattr(pilot, name))},
     }

@@ -107,11 +107,8 @@ def _pilot(one: Candidate, now: int) -> Values:
     pilot, report = one.pilot, one.pilot.report
     ways = one.options
     return {
-        "pilot": _name(pilot.name),
-        "user": _name(pilot.user),
-        "account": _name(pilot.account),
+        **_whose(pilot),
         "node": _name(pilot.node),
-        "cores": pilot.cores,
         "client": pilot.client,
         "state": _state(one),
         "deadline": pilot.deadline,
@@ -151,7 +148,7 @@ def _coverage(view: PoolView) -> Values:
             {"standing": name, "pilots": view.pilots.get(name, 0), "cores": view.cores.get(name, 0)}
             for name in STANDINGS
         ],
-        "silent_nodes": _bounded([_name(one) for one in view.silent[:_MOST_NODES]], view.silent_nodes),
+        "silent_nodes": _bounded([_name(one) for one in view.silent[:_MOST_NODES]], len(view.silent)),
         "versions": _bounded(
             [{"version": _name(version or UNKNOWN), "nodes": nodes} for version, nodes in versions[:_MOST_NODES]],
             len(versions),
@@ -188,15 +185,11 @@ def _order(order: Order, became: Mapping[str, str]) -> Values:
 
 def _acts(outcome: CycleOutcome, now: int) -> Iterator[Values]:
     """Yield what was done, or failed; an order that was skipped as its reason had gone is none."""
-    for act in outcome.acts:
-        if act.outcome != SKIPPED:
-            yield _act("order", act.order.pilot, act.outcome, act.detail, act.order.reason, now)
-    for one in outcome.withdrawn:
-        if one.outcome != SKIPPED:
-            yield _act("withdrawal", one.withdrawal.pilot, one.outcome, one.detail, one.withdrawal.reason, now)
-    for part in outcome.parts:
-        if part.outcome != SKIPPED:
-            yield _act("part", part.pilot, part.outcome, part.detail, "", now)
+    for kind, acts in (("order", outcome.acts), ("withdrawal", outcome.withdrawn), ("part", outcome.parts)):
+        for act in acts:
+            if act.outcome != SKIPPED:
+                reason = "" if kind == "part" else act.order.reason
+                yield _act(kind, act.order.pilot, act.outcome, act.detail, reason, now)
 
 
 def _act(kind: str, pilot: Pilot, became: str, detail: str, reason: str, now: int) -> Values:

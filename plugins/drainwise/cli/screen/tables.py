@@ -175,15 +175,13 @@ def _titled(
 
 def outcome_lines(outcome: CycleOutcome, paper: Paper) -> list[str]:
     """Write the outcome of each act and of the follow-up; nothing where there was nothing to do."""
-    withdrawn = [(one.withdrawal.pilot, one.outcome, one.detail) for one in outcome.withdrawn]
-    given = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
-    parts = [(one.pilot, one.outcome, one.detail) for one in outcome.parts]
     headings = (_PILOT, Heading("run", cuttable=True, spare=1, shortest=20), Heading("outcome"))
     lines, missing = list[str](), dict[str, None]()
-    for title, acts in (("Orders that were to be withdrawn", withdrawn), ("Orders", given), ("Parts", parts)):
+    titled = ("Orders that were to be withdrawn", outcome.withdrawn), ("Orders", outcome.acts), ("Parts", outcome.parts)
+    for title, acts in titled:
         if acts:
-            rows = [(pilot.name, pilot.run, became) for pilot, became, _ in acts]
-            lines += _titled(title, headings, rows, [detail for _, _, detail in acts], paper, missing, note="detail")
+            rows = [(act.order.pilot.name, act.order.pilot.run, act.outcome) for act in acts]
+            lines += _titled(title, headings, rows, [act.detail for act in acts], paper, missing, note="detail")
     lines += left_out(list(missing), paper, _WIDER)
     halted = f"no further order was given: {outcome.halted}" if outcome.halted else ""
     for text in (*outcome.followups, outcome.fault, halted):

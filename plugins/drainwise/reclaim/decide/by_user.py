@@ -9,11 +9,12 @@ from typing import Optional
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.history import History, why_closed
+from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.settings import ReclaimSettings
 
-Closed = tuple[Candidates, Mapping[str, str]]
+Closed = tuple[Candidates, Mapping[str, Reason]]
 """The pilots of one user that may get no order, with why by run."""
-Why = Callable[[Pilot, int, ReclaimSettings, History], str]
+Why = Callable[[Pilot, int, ReclaimSettings, History], Reason]
 
 
 def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence[Pilot]]:

@@ -34,7 +34,6 @@ from drainwise.reclaim.decide.room_replacements import room_replacements
 from drainwise.reclaim.decide.summary import (
     in_parts,
     kind_notices,
-    larger_instead,
     room_summary,
     summary_of,
     usable,
@@ -120,14 +119,7 @@ def make_plan(
             *([refusing] if refusing else []),
             *requested.faults,
             *coming(seen, snapshot, need),
-            *notices_of(
-                snapshot,
-                [
-                    *named,
-                    *kinds,
-                    *larger_instead([*requested.plans, *demand.users]),
-                ],
-            ),
+            *notices_of(snapshot, [*named, *kinds]),
         ),
         closed_nodes=_closed_nodes(requested.others),
         stuck=len(stuck_pilots(seen, now, settings.stuck)),
@@ -137,6 +129,7 @@ def make_plan(
         unplaced=without_place,
         since=found.since if (found := need or until) else None,
         asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
+        missing=None if looked.kinds is None else looked.kinds.jobs,
     )
     if need is None or not is_for_demand:
         return plan
@@ -239,7 +232,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
         (),
         None,
         with_requested(requested.plans, summary, True),
-        (*requested.faults, *notices_of(snapshot, larger_instead([*requested.plans, *users]))),
+        (*requested.faults, *notices_of(snapshot, [])),
         closed_nodes=_closed_nodes(snapshot),
     )
 

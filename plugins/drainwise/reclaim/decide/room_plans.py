@@ -29,6 +29,7 @@ from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import BY_WASTE, policy_called
 from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import Balance, Over
+from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.unmet_demand import AccountPart
@@ -165,10 +166,10 @@ def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSett
     return found
 
 
-def why_closed_for_room(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+def why_closed_for_room(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot may get no order where room is made, as `why_closed`; "" when it may."""
     why = why_closed(pilot, now, settings, history)
-    return why or ("" if any(True for _ in pilot.returns()) else "it is not known where its cores come back")
+    return why or (Reason() if any(True for _ in pilot.returns()) else Reason(REASONS[NO_PLACE], NO_PLACE))
 
 
 def most_of(over: Over, balance: Balance) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot
 from drainwise.pool.free_cores import Hole, WaitingJobs, usable_cores, whole_cores
@@ -17,9 +15,6 @@ from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.untaken_room import Unplaced
 from drainwise.room.choice import RoomMade
-
-_WORTH = 3600
-"""Core-seconds that a larger pilot must save to be named."""
 
 
 def with_requested(requested: Sequence[UserPlan], summary: str, is_for_demand: bool) -> str:
@@ -32,29 +27,6 @@ def with_requested(requested: Sequence[UserPlan], summary: str, is_for_demand: b
     pilots = "1 pilot" if len(orders) == 1 else f"{len(orders)} pilots"
     words = f"{pilots} with {cores} cores for {names} at an expected waste of {core_hours(waste)}"
     return f"{words}; {summary}" if is_for_demand else words
-
-
-def larger_instead(parts: Iterable[UserPlan]) -> list[str]:
-    """Return a sentence for each user with one pilot that by its claims would waste a core-hour less than all with an
-    order: it has more cores than are needed, and still no more than may go.
-
-    Nothing is done about it: what the batch system knows does not tell it from a busy one, and no claim may change how
-    many cores anybody loses. An administrator may.
-    """
-    found = []
-    for part in parts:
-        it, sizes, waste = part.open.figures, part.open.sizes, sum(order.waste for order in part.orders)
-        rows = np.flatnonzero((sizes > part.cores_given) & (sizes <= part.need.most) & (it.least <= waste - _WORTH))
-        if not len(rows) or part.later:
-            continue
-        row = int(rows[np.argmin(it.least[rows])])
-        pilot, cost = part.open.pilots[row], core_hours(int(it.least[row]))
-        found.append(
-            f"{part.user}: {pilot.name} alone has {pilot.cores} cores, {pilot.cores - part.cores_given} more than are"
-            f" needed, and says that {cost} would be wasted instead of {core_hours(waste)}: no claim changes how many"
-            f" cores go, but `drainwise reclaim --cores {pilot.cores} --user {part.user}` may order it"
-        )
-    return found
 
 
 def usable(freed: Iterable[Pilot], jobs: Iterable[WaitingJobs]) -> int:
