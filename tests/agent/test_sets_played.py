@@ -63,7 +63,7 @@ def play(pool: FullNodes, settings: ReclaimSettings, *requests: AdminRequest) ->
 
 @pytest.mark.parametrize("long", [SHORT, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("leases", [ENDLESS, ENDING], ids=["endless", "ending"])
-@pytest.mark.parametrize(("wanted", "each"), [(4, 1), (8, 1), (4, 2), (1, 2)])
+@pytest.mark.parametrize(("wanted", "each"), [(2, 1), (4, 1), (8, 1), (4, 2), (1, 2)])
 def test_a_set_is_ordered_once_and_the_job_starts_as_soon_as_by_least_waste(
     wanted: int, each: int, leases: tuple[int, int] | None, long: tuple[int, int]
 ) -> None:

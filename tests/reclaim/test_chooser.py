@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from drainwise.reclaim.choose.choose import GROUP_LABELS, LABELS_OF_A_LOOK, choose, improve
 from drainwise.reclaim.choose.fill import fill, reprieve
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Plan, Rules, make_plan, price_by_facts
-from drainwise.reclaim.choose.problem import Mask, Places, Problem, Real, sums
+from drainwise.reclaim.choose.problem import PART, Mask, Places, Problem, Real, sums
 from drainwise.reclaim.choose.state import State
 from exact_choice import Exact
-from random_pools import random_problem
+from random_pools import random_problem, with_parts, with_spanning
 from reached_asserts import judged
 from small_pool import problem
 
@@ -216,36 +216,24 @@ def test_it_ends_whatever_the_sizes_are(it: Problem, compete: str, join: bool) -
     judged("a plan in which something goes", bool(plan.gone.any()), at_least=0.1)
 
 
-@st.composite
-def spanning_pools(draw: st.DrawFn) -> Problem:
-    """Pilots of two nodes: each odd row is a piece of the pilot of the row before, where that lies on another node."""
-    it = draw(pools)
-    rows = it.rows
-    second = np.arange(len(rows)) % 2 == 1
-    second[1:] &= rows.place[1:] != rows.place[:-1]
-    second &= draw(st.booleans())
-    whole = np.cumsum(~second) - 1
-    first = ~second
-    spends = np.column_stack([sums(whole, rows.spends[:, one], int(first.sum())) for one in (0, 1)])
-    merged = replace(
-        rows,
-        pilot=np.arange(int(first.sum())),
-        way=rows.way[first],
-        user=rows.user[first],
-        spends=spends,
-        loss=rows.loss[first],
-        claim=rows.claim[first],
-        row=whole,
-    )
-    return replace(it, rows=merged)
+spanning_pools = st.builds(with_spanning, pools, numbers)
+pools_with_parts = st.builds(with_parts, pools, numbers)
 
 
-@given(spanning_pools(), st.sampled_from((USER, SITE)), st.booleans())
+@given(spanning_pools, st.sampled_from((USER, ACCOUNT, SITE)), st.booleans())
 def test_a_pilot_of_several_nodes_goes_as_a_whole(it: Problem, compete: str, join: bool) -> None:
-    """What it gives back on each node counts, and it is in no group that is solved anew."""
+    """What it gives back on each node counts, by facts and where claims decide."""
     plan = make_plan(it, Rules(compete=compete, join=join))
     assert list(faults(it, plan)) == []
     judged("a pilot of several nodes that goes", bool((plan.gone & it.wide).any()), at_least=0.02)
+
+
+@given(pools_with_parts, st.sampled_from((USER, ACCOUNT, SITE)), st.booleans())
+def test_a_pilot_gives_one_part_or_goes(it: Problem, compete: str, join: bool) -> None:
+    """A larger part may be taken in place of a smaller one."""
+    plan = make_plan(it, Rules(compete=compete, join=join))
+    assert list(faults(it, plan)) == []
+    judged("a part", bool((plan.gone & (it.rows.way == PART)).any()), at_least=0.1)
 
 
 def test_a_pilot_of_two_nodes_makes_room_on_both() -> None:
@@ -294,6 +282,32 @@ def test_limits_that_refuse_everything_end_soon() -> None:
     state = State(it, price_by_facts(it.rows, it.limits, 1.0))
     fill(state, [0])
     assert not state.gone.any()
+
+
+@pytest.mark.parametrize("kind", [with_spanning, with_parts])
+@pytest.mark.parametrize("join", [True, False], ids=["as a whole", "by groups"])
+@pytest.mark.parametrize("family", SMALL)
+def test_small_pools_with_other_pilots_are_solved_as_the_solver_does(
+    family: str, join: bool, kind: Callable[[Problem, int], Problem]
+) -> None:
+    """Pilots of several nodes, and pilots that can return parts. Several users may find less where they share nodes."""
+    fewer, facts, least, ours, best = 0, 1.0, 1.0, 0.0, 0.0
+    for seed in range(8):
+        it = kind(random_problem(family, seed), seed)
+        plan, exact = make_plan(it, replace(BY_CORES, join=join)), Exact(it)
+        jobs, price = exact.jobs(), price_by_facts(it.rows, it.limits, 0.0)
+        if plan.served.tolist() == jobs.tolist():
+            facts, least = facts + float(price[plan.by_facts].sum()), least + exact.least(price)
+        else:
+            fewer += 1
+        claims = np.minimum(it.rows.claim, 1e8) + 600 * it.rows.spends[:, 0]
+        exact = Exact(it)
+        exact.fix(plan.served)
+        exact.budget(plan.budget)
+        ours, best = ours + float(claims[plan.gone].sum()), best + exact.least(claims)
+    assert fewer == 0
+    assert facts <= 1.02 * least
+    assert ours <= best * (1.01 if len(it.limits.rank) == 1 else 1.25)
 
 
 @pytest.mark.parametrize("join", [True, False], ids=["as a whole", "by groups"])

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.reclaim.choose.by_cores import CoresPlan, plan_cores
-from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Rules
+from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Rules, price_by_facts
 from drainwise.reclaim.choose.problem import KILL, Limits, Real, Rows, sums
+from drainwise.room.user_pilots import Parts, with_parts
 from reached_asserts import judged
 
 ENDLESS = 1e12
@@ -112,6 +113,33 @@ def test_nobodys_report_changes_what_others_lose(them: list[int], need: int, say
     truth, lie = (plan_cores(replace(rows, claim=one), limits, need, Rules()) for one in (rows.claim, claim))
     assert (truth.by_facts == lie.by_facts).all()
     assert (truth.gone == lie.gone)[rows.user != 1].all()
+
+
+menus = st.lists(st.tuples(st.integers(1, 16), st.booleans()), min_size=1, max_size=4)
+
+
+@given(menus, st.integers(1, 40), st.sampled_from((np.nan, 0.0)), st.integers(0, 99))
+def test_parts_and_whole_pilots_make_the_least_total_by_facts_and_the_least_waste_by_claims(
+    them: list[tuple[int, bool]], need: int, extra: float, seed: int
+) -> None:
+    """As trying all choices says, of at most one part of each pilot or all of it."""
+    dice, (rows, limits) = np.random.default_rng(seed), pool([size for size, _ in them], seed=seed, extra=extra)
+    some = [(pilot, cores) for pilot, (size, can) in enumerate(them) if can for cores in range(1, size)]
+    pilot, cores = np.array(some, dtype=np.int64).reshape(-1, 2).T
+    parts = Parts(pilot, cores, np.rint(cores * dice.integers(0, 9000, len(cores))).astype(float), cores < 0)
+    rows = with_parts(rows, parts)
+    plan = plan_cores(rows, limits, need, Rules(idle=0.0))
+    assert np.bincount(rows.pilot[plan.gone], minlength=1).max() <= 1
+    ways = [[None, *np.flatnonzero(rows.pilot == one).tolist()] for one in range(len(them))]
+    every = [[row for row in choice if row is not None] for choice in itertools.product(*ways)]
+    size, facts = rows.spends[:, 0], price_by_facts(rows, limits, 0.0)
+    totals = np.array([size[one].sum() for one in every])
+    enough = totals >= min(need, totals.max())
+    least = min(facts[one].sum() for one, is_enough in zip(every, enough) if is_enough)
+    assert facts[plan.by_facts].sum() == pytest.approx(least)
+    able = enough & (totals <= plan.budget[0])
+    best = min(rows.claim[one].sum() for one, fits in zip(every, able) if fits)
+    assert rows.claim[plan.gone].sum() == pytest.approx(best)
 
 
 def test_one_way_of_a_pilot_goes() -> None:

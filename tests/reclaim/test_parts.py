@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_mock import MockerFixture
@@ -20,8 +17,6 @@ from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policies import POLICIES
-from drainwise.reclaim.totals import amounts_of_menus
-from drainwise.reclaim.totals.amounts_of_menus import cheapest_amounts
 from reached_asserts import judged
 
 from .facts import NOW, SETTINGS, account, believed, pilot, report, reports, snapshot, sound_reports
@@ -155,37 +150,6 @@ def test_a_snapshot_keeps_what_can_be_returned(pool: Snapshot) -> None:
     assert snapshot_hash(snapshot_from_json(snapshot_as_json(pool))) == snapshot_hash(pool)
     bare = replace(pool, pilots=tuple(replace(one, returned=0, can_return=0, asked=0) for one in pool.pilots))
     assert all(not {"returned", "can_return", "asked"} & set(one) for one in snapshot_as_json(bare)["pilots"])  # type: ignore[attr-defined]
-
-
-menus = st.lists(
-    st.lists(st.sampled_from((0.0, 1.0, 2.0, 5.0, 9.0, math.inf)), max_size=4).map(
-        lambda costs: np.array([0.0, *costs])
-    ),
-    min_size=1,
-    max_size=4,
-)
-
-
-@given(menus, st.integers(1, 10), st.integers(0, 6))
-def test_the_cheapest_amounts_are_those_of_all_choices(many: list[np.ndarray], least: int, beyond: int) -> None:
-    """Held against every choice there is: the right total, and none cheaper."""
-    found, proven = cheapest_amounts(many, least, least + beyond)
-    every = [
-        (sum(choice), sum(menu[amount] for menu, amount in zip(many, choice)))
-        for choice in itertools.product(*(range(len(menu)) for menu in many))
-    ]
-    able_totals = {total for total, cost in every if cost < math.inf and total <= least + beyond}
-    wanted = min((total for total in able_totals if total >= least), default=max(able_totals))
-    assert proven and sum(found) == wanted
-    assert sum(menu[amount] for menu, amount in zip(many, found)) == min(c for t, c in every if t == wanted)
-
-
-@given(menus, st.integers(1, 10))
-def test_without_a_proof_the_total_is_not_passed(many: list[np.ndarray], least: int) -> None:
-    """What is chosen can be had, and is no more than is wanted."""
-    found = amounts_of_menus._greedy(many, least)
-    assert sum(found) <= least
-    assert all(0 <= amount < len(menu) and menu[amount] < math.inf for menu, amount in zip(many, found))
 
 
 def test_busy_cores_fall_from_the_first_end_to_the_last() -> None:

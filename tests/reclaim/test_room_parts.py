@@ -20,7 +20,8 @@ from .test_room_plans import GIB, alices, kind, place, plan, pool
 
 def able(number: int, node: str, cores: int = 16, memory: int = 32 * GIB) -> Pilot:
     """One of alice's pilots, all of whose payloads end within 2000 s, that can return all cores but one."""
-    return replace(alices(number, node, cores, memory), can_return=cores - 1)
+    said = report(float(cores), final=float(number * 400), uncommitted=cores * 9e3)
+    return replace(alices(number, node, cores, memory), report=said, can_return=cores - 1)
 
 
 def asked(of: Plan) -> dict[int, int]:
@@ -45,9 +46,12 @@ def test_single_cores_are_asked_of_all_pilots_of_the_places_where_they_are_of_us
     assert found.users[0].cores_returned == 5
 
 
-def test_memory_that_does_not_come_with_the_cores_takes_a_whole_pilot() -> None:
-    """4 of 16 cores bring a quarter of the memory; who needs more gets the room of the whole pilot."""
-    found = plan(pool([able(1, "n0")], [kind(1, Amounts(4, 16 * GIB))], [place("n0")]))
+def test_memory_comes_back_in_proportion_to_the_cores() -> None:
+    """4 of 16 cores bring a quarter of the memory; half of it takes 8 cores, and all of it the whole pilot."""
+    for memory, cores in ((8, 4), (16, 8), (30, 15)):
+        found = plan(pool([able(1, "n0")], [kind(1, Amounts(4, memory * GIB))], [place("n0")]))
+        assert asked(found) == {1: cores} and found.orders == ()
+    found = plan(pool([able(1, "n0")], [kind(1, Amounts(4, 31 * GIB))], [place("n0")]))
     assert asked(found) == {} and len(found.orders) == 1
 
 
@@ -103,6 +107,18 @@ def test_what_stands_stays_with_its_pilot_where_another_one_would_be_cheaper() -
     assert asked(plan(pool([replace(begun, asked=4), other], kinds, places))) == {1: 4}
     nobody = plan(pool([replace(begun, asked=4), replace(other, asked=4)], kinds, places))
     assert len(nobody.returns) == 1 and len(nobody.asked_no_more) == 1
+
+
+def test_what_no_report_lets_expect_is_the_last_resort() -> None:
+    """A pilot goes in its place, which costs its user more by its own reports: not where that may cost it nothing."""
+    long = report(16.0, first_end=NOW + 50_000, last_end=NOW + 50_000, final=0.0, uncommitted=9e4)
+    busy, short = replace(able(1, "n0"), report=long), able(2, "n1")
+    kinds, places = [kind(3, Amounts(4, GIB))], [place("n0"), place("n1")]
+    assert asked(plan(pool([busy, short], kinds, places))) == {2: 12}
+    alone = plan(pool([busy], kinds, places))
+    assert asked(alone) == {} and len(alone.orders) == 1 and alone.orders[0].extra == 4
+    bound = plan(pool([busy], kinds, places), replace(SETTINGS, extra_cores=0))
+    assert asked(bound) == {1: 12} and bound.orders == () and bound.returns[0].cores_back is None
 
 
 def test_one_pilot_returns_cores_for_several_kinds() -> None:

@@ -40,7 +40,7 @@ def test_a_job_of_8_cores_and_32_gib_gets_the_room_of_one_place_not_of_four() ->
     assert made.jobs == {"k": 1}
     assert {run[0] for run in runs(made)} == {"q"}
     assert len(runs(made)) == 2
-    assert made.places == (PlaceRoom("rich", (("k", 1),), tuple(sorted(runs(made))), (("group_alice", "alice"),)),)
+    assert made.places == (PlaceRoom("rich", (("k", 1),), tuple(sorted(runs(made)))),)
 
 
 def test_a_job_that_can_run_nowhere_costs_nobody_anything() -> None:
@@ -183,9 +183,7 @@ def test_several_users_make_room_together_where_none_can_alone() -> None:
     pool = Pool((kind("k", 1, 8),), nodes, pilots, users=("alice", "dave", "eve"), costs={"a.alice": 9, "a.dave": 9})
     made = pool.made()
     assert runs(made) == {"a.alice", "a.dave"}
-    assert made.places == (
-        PlaceRoom("a", (("k", 1),), ("a.alice", "a.dave"), (("group_alice", "alice"), ("group_dave", "dave"))),
-    )
+    assert made.places == (PlaceRoom("a", (("k", 1),), ("a.alice", "a.dave")),)
     assert runs(replace(pool, most={"alice": 3}).made()) == {"b.dave", "b.eve"}
 
 

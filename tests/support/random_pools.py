@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import KILL, Limits, Needs, Places, Problem, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import CORES, KILL, PART, Limits, Needs, Places, Problem, Real, Rows, Whole, sums
 
 Dice = np.random.Generator
 ENDLESS = 1e12
@@ -66,6 +66,49 @@ def random_problem(family: str, seed: int) -> Problem:
     if not needs.jobs.any():
         return random_problem(family, seed + 1_000_003)
     return Problem(rows, places, needs, _limits(it, dice, rows))
+
+
+def with_spanning(it: Problem, seed: int) -> Problem:
+    """The same pool, in which some pairs of pilots on different nodes are one pilot."""
+    rows, dice = it.rows, np.random.default_rng(seed)
+    whole = np.arange(len(rows))
+    order = dice.permutation(len(rows))
+    for one, other in zip(order[::2].tolist(), order[1::2].tolist()):
+        if rows.place[one] != rows.place[other] and dice.random() < 0.6:
+            whole[max(one, other)] = min(one, other)
+    first, whole = np.unique(whole, return_inverse=True)
+    count, order = len(first), np.argsort(whole.reshape(-1), kind="stable")
+    loss, claim, *spends = (sums(whole, one, count) for one in (rows.loss, rows.claim, *rows.spends.T))
+    ways, users = rows.way[first], rows.user[first]
+    pieces = whole[order], rows.place[order], rows.gives[order]
+    return replace(it, rows=Rows(np.arange(count), ways, users, np.column_stack(spends), loss, claim, *pieces))
+
+
+def with_parts(it: Problem, seed: int) -> Problem:
+    """The same pool, in which most pilots can return parts and go on: some of these are hardly to be expected."""
+    rows, dice = it.rows, np.random.default_rng(seed)
+    found = []
+    for pilot, cores in enumerate(rows.spends[:, CORES].astype(int).tolist()):
+        some = {*dice.integers(1, cores, 3).tolist(), cores - 1} if cores > 1 and dice.random() < 0.7 else set()
+        found += [(pilot, part) for part in sorted(some)]
+    of, cores = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    gives = np.floor(rows.gives[of] * (cores / rows.spends[of, CORES])[:, None])
+    gives[:, 2:] = 0
+    wastes = cores * dice.uniform(0, 7200, len(of)) * dice.random(len(of))
+    claim = np.where(dice.random(len(of)) < 0.2, 1e9 * cores, np.rint(wastes))
+    parts = Rows(
+        of,
+        np.full(len(of), PART),
+        rows.user[of],
+        np.column_stack((cores, 0 * cores)).astype(float),
+        0.0 * cores,
+        claim,
+        len(rows) + np.arange(len(of)),
+        rows.place[of],
+        gives,
+    )
+    both = [np.concatenate((getattr(rows, one.name), getattr(parts, one.name))) for one in fields(Rows)]
+    return replace(it, rows=Rows(*both))
 
 
 def _nodes(it: Family, dice: Dice) -> tuple[list[_Node], list[list[float]], list[int]]:

@@ -91,27 +91,6 @@ class PartOrder:
         """Return the part where it is asked for no less than stands."""
         return replace(self, cores=max(self.cores, self.pilot.returning))
 
-    def of_these(self, cores: int) -> PartOrder:
-        """Return the part where no more than so many cores are needed."""
-        counted = min(self.counted, cores)
-        if counted == self.counted:
-            return self
-        return replace(self, cores=counted, counted=counted, chunk=max(1, min(self.chunk, counted)))
-
-    def beside(self, more: PartOrder) -> PartOrder:
-        """Return both parts of one pilot as one, in chunks of the larger."""
-        both = None if self.cores_back is None or more.cores_back is None else max(self.cores_back, more.cores_back)
-        reason = more.reason if more.cores > self.cores else self.reason
-        return replace(
-            self,
-            cores=self.cores + more.cores,
-            chunk=max(self.chunk, more.chunk),
-            cores_back=both,
-            waste=self.waste + more.waste,
-            counted=self.counted + more.counted,
-            reason=reason,
-        )
-
 
 @dataclass(frozen=True)
 class Spared:

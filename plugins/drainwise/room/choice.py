@@ -6,14 +6,13 @@ says becomes room by place and each user's part again.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
-from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, Rows
+from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, Rows, sums
 from drainwise.room.demand import DemandLeft, Mask, RoomFacts, Whole
 from drainwise.room.user_pilots import UserPilots
 
@@ -23,21 +22,30 @@ CLOSED = -1e15
 
 @dataclass(frozen=True)
 class PlaceRoom:
-    """Room that is made on a place by ending `runs` of `users` (account, user): for `jobs` of each kind, by its name.
+    """Room that is made on a place by ending `runs`: for `jobs` of each kind, by its name.
 
     Of a kind that needs several places at once these are the jobs that have one of their places here. runs: empty where
-    such a job needs no more than what is free.
+    such a job needs no more than what is free, and what pilots return. place: for a pilot on several places all of
+    these where jobs get room.
     """
 
     place: str
     jobs: tuple[tuple[str, int], ...]
     runs: tuple[str, ...]
-    users: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class PartMade:
+    """What a pilot is to return and go on: `cores` that waiting jobs need, and the cores of the largest of these."""
+
+    run: str
+    cores: int
+    together: int
 
 
 @dataclass(frozen=True)
 class UserLoss:
-    """What one user gives back: its `runs`, by name, `cores` in all, at so much cost.
+    """What one user gives back: its `runs` that go, by name, and `parts` of others: `cores` in all, at so much cost.
 
     extra: of the cores those beyond what facts take.
     """
@@ -48,6 +56,7 @@ class UserLoss:
     cores: int
     cost: float
     extra: int = 0
+    parts: tuple[PartMade, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,60 +88,81 @@ def make_room(
     table = RowTable(facts, users)
     problem = Problem(table.rows, places_of(facts, left), needs_of(facts, left), limits_of(users, most))
     plan = make_plan(problem, rules)
-    missing = left.without_room(plan.served)
-    return RoomMade(
-        tuple(table.loss(number, user, plan) for number, user in enumerate(users)),
-        tuple(table.rooms(plan.gone, plan.jobs)),
-        named(facts, plan.served),
-        named(facts, missing),
-    )
+    missing, places = left.without_room(plan.served), tuple(table.rooms(plan.gone, plan.jobs))
+    return RoomMade(table.losses(plan), places, named(facts, plan.served), named(facts, missing))
 
 
 class RowTable:
-    """The pilots of all users as rows, one each."""
+    """The rows of all users. runs: the pilots, by their numbers in the rows."""
 
     def __init__(self, facts: RoomFacts, users: Sequence[UserPilots]) -> None:
         self._facts, self._users = facts, users
         self.runs = [run for user in users for run in user.runs]
-        count, none = len(self.runs), np.zeros(0)
-        cores = np.concatenate([none, *(user.cores for user in users)])
-        gives = np.concatenate([np.zeros((0, len(facts.resources))), *(user.holds.T for user in users)])
-        devices = gives[:, facts.resources.index("gpus")] if "gpus" in facts.resources else np.zeros(count)
-        whose = [np.full(len(user), number, dtype=np.int64) for number, user in enumerate(users)]
-        self.cost = np.concatenate([none, *(user.cost for user in users)])
-        self.rows = Rows(
-            pilot=np.arange(count),
-            way=np.full(count, KILL),
-            user=np.concatenate([none.astype(np.int64), *whose]),
-            spends=np.column_stack((cores, devices)),
-            loss=cores * np.concatenate([none, *(user.run_time for user in users)]),
-            claim=self.cost,
-            row=np.arange(count),
-            place=np.concatenate([none.astype(np.int64), *(user.at for user in users)]),
-            gives=gives,
+        none, real = np.zeros(0, dtype=np.int64), np.zeros(0)
+        empty = Rows(none, none, none, np.zeros((0, 2)), real, real, none, none, np.zeros((0, len(facts.resources))))
+        begins = {
+            "pilot": np.cumsum([0, *map(len, users)]),
+            "row": np.cumsum([0, *(len(one.rows) for one in users)]),
+            "user": np.arange(len(users)),
+        }
+        found = {one.name: [getattr(empty, one.name)] for one in fields(Rows)}
+        for name, columns in found.items():
+            first = begins.get(name, np.zeros(len(users), dtype=np.int64))
+            columns += [getattr(user.rows, name) + before for user, before in zip(users, first.tolist())]
+        self.rows = Rows(**{name: np.concatenate(columns) for name, columns in found.items()})
+
+    def losses(self, plan: Plan) -> tuple[UserLoss, ...]:
+        """Return what each user gives back, of parts no more than jobs need."""
+        rows, gone, parts = self.rows, plan.gone, dict[int, PartMade]()
+        cores, users = rows.spends[:, CORES].copy(), len(self._users)
+        by_facts = sums(rows.user[plan.by_facts], cores[plan.by_facts], users)
+        for row, needed, together in self._needed(plan):
+            cores[row] = needed
+            parts[row] = PartMade(self.runs[rows.pilot[row]], needed, together)
+        given, cost = (sums(rows.user[gone], value[gone], users) for value in (cores, rows.claim))
+        mine: list[list[int]] = [[] for _ in self._users]
+        for row in np.flatnonzero(gone).tolist():
+            mine[rows.user[row]].append(row)
+        return tuple(
+            UserLoss(
+                one.account,
+                one.user,
+                tuple(sorted(self.runs[rows.pilot[row]] for row in mine[number] if row not in parts)),
+                int(given[number]),
+                float(cost[number]),
+                max(0, int(given[number] - by_facts[number])),
+                tuple(parts[row] for row in mine[number] if row in parts),
+            )
+            for number, one in enumerate(self._users)
         )
 
-    def loss(self, number: int, user: UserPilots, plan: Plan) -> UserLoss:
-        """Return what the user at `number` gives back."""
-        mine = np.flatnonzero(plan.gone & (self.rows.user == number))
-        runs = tuple(sorted(self.runs[row] for row in mine.tolist()))
-        cores, by_facts = (
-            int(self.rows.spends[some & (self.rows.user == number), CORES].sum()) for some in (plan.gone, plan.by_facts)
-        )
-        cost = float(self.cost[mine].sum())
-        return UserLoss(user.account, user.user, runs, cores, cost, max(0, cores - by_facts))
+    def _needed(self, plan: Plan) -> Iterator[tuple[int, int, int]]:
+        """Yield the parts that go, the cores of each that jobs need, and of these those of the largest job there."""
+        rows, spare = self.rows, np.maximum(plan.room, 0)
+        parts = np.flatnonzero(plan.gone & (rows.way != KILL))
+        for row in parts[np.argsort(-rows.claim[parts], kind="stable")].tolist():
+            piece = int(np.searchsorted(rows.row, row))
+            gives, place = rows.gives[piece], int(rows.place[piece])
+            share = gives / gives[0]  # of each core
+            least = np.max((gives - spare[place]) / np.where(share > 0, share, np.inf))
+            needed = max(1, int(np.ceil(least - 1e-9)))
+            spare[place] -= gives - needed * share
+            largest = self._facts.needs[plan.jobs[place] > 0, 0].max(initial=1)
+            yield row, needed, min(needed, int(largest))
 
     def rooms(self, going: Mask, jobs: Whole) -> Iterator[PlaceRoom]:
         """Yield the room on each place, by its name; going: n, rows that go. jobs: P × K, parts of jobs."""
-        gone: dict[int, list[int]] = defaultdict(list)
+        rows, facts, gone = self.rows, self._facts, dict[tuple[int, ...], list[int]]()
         for row in np.flatnonzero(going).tolist():
-            gone[int(self.rows.place[row])].append(row)
-        for place in sorted({*np.flatnonzero(jobs.any(axis=1)).tolist(), *gone}):
-            runs = tuple(self.runs[row] for row in gone[place])
-            whose = dict.fromkeys(int(self.rows.user[row]) for row in gone[place])
-            users = tuple((self._users[one].account, self._users[one].user) for one in whose)
-            here = tuple(named(self._facts, jobs[place]).items())
-            yield PlaceRoom(self._facts.places[place].name, here, runs, users)
+            here = rows.place[np.searchsorted(rows.row, row) : np.searchsorted(rows.row, row + 1)].tolist()
+            gone.setdefault(tuple(here), []).extend([row] if rows.way[row] == KILL else [])
+        several = {place for places in gone if len(places) > 1 for place in places}
+        for place in {*np.flatnonzero(jobs.any(axis=1)).tolist()} - several:
+            gone.setdefault((place,), [])
+        for places, some in sorted(gone.items()):
+            made = tuple(named(facts, jobs[list(places)].sum(axis=0)).items())
+            where = [facts.places[one].name for one in places if jobs[one].any()] or [facts.places[places[0]].name]
+            yield PlaceRoom(", ".join(where), made, tuple(self.runs[rows.pilot[row]] for row in some))
 
 
 def places_of(facts: RoomFacts, left: DemandLeft) -> Places:

@@ -1,37 +1,51 @@
-"""The pilots of one user that may get an order, as arrays: where they are, what they hold, what ending one costs."""
+"""The pilots of one user that may get an order, as rows: where they are, what they hold, what ending one costs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot
-from drainwise.room.demand import Real, RoomFacts, Whole
+from drainwise.reclaim.choose.problem import KILL, PART, STANDING, Rows, sums
+from drainwise.room.demand import Mask, Real, RoomFacts, Whole
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """m parts of pilots on one place, of which at most one of each pilot comes back while that goes on.
+
+    pilot: m, its number. cores: m, fewer than it has; memory comes back in proportion. cost: m, ≥ 0, from claims.
+    stands: m, whether it was asked for: nothing is lost by it any more.
+    """
+
+    pilot: Whole
+    cores: Whole
+    cost: Real
+    stands: Mask
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+NO_PARTS = Parts(_NONE, _NONE, np.zeros(0), np.zeros(0, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False)
 class UserPilots:
-    """n pilots of one `user` of one `account`, in the order of their `runs`, each on a place that is known.
+    """The pilots of one `user` of one `account` on places that are known, by their `runs`, which are in order.
 
-    limits: names of the limits on the cores that may be lost which bind this user (see `make_room`). at: n, the place.
-    holds: R × n. cores: n. run_time: n, seconds. cost: n, of ending each, ≥ 0; it comes from claims. extra: cores
-    beyond what facts take that reports of the user may cost it, not a number for the larger of its largest pilot and a
-    quarter of that; extra_taken: what they have cost it.
+    limits: names of the limits on the cores that may be lost which bind this user (see `make_room`). rows: what they
+    give; first each pilot as a whole, then parts. extra: cores beyond what facts take that reports of the user may cost
+    it, not a number for the larger of its largest pilot and a quarter of that; extra_taken: what they have cost it.
     """
 
     account: str
     user: str
     limits: tuple[str, ...]
     runs: tuple[str, ...]
-    at: Whole
-    holds: Real
-    cores: Real
-    run_time: Real
-    cost: Real
+    rows: Rows
     extra: float = math.nan
     extra_taken: int = 0
 
@@ -48,38 +62,61 @@ def user_pilots(
     limits: Sequence[str] = (),
     extra: float = math.nan,
     extra_taken: int = 0,
+    parts: Parts = NO_PARTS,
 ) -> UserPilots:
-    """Return the arrays of these pilots, in any order, without those whose place is not known.
+    """Return the rows of these pilots, in any order, without those whose places are not known.
 
-    whose: account and user. cost: of ending each, ≥ 0, in any unit; whole numbers are compared exactly.
+    whose: account and user. cost: of ending each, ≥ 0, in any unit; whole numbers are compared exactly. parts: of
+    pilots on one place, by their numbers in `pilots`, which are in the order of their runs then.
     """
-    runs, spent = [pilot.run for pilot in pilots], np.fromiter(cost, dtype=np.float64)
-    at = np.array([facts.index.get(pilot.place, -1) for pilot in pilots], dtype=np.int64)
-    started = np.array([pilot.started for pilot in pilots], dtype=np.float64)
+    spent, order = np.fromiter(cost, dtype=np.float64), sorted(range(len(pilots)), key=lambda row: pilots[row].run)
     known: dict[tuple[int, int], int] = {}
     vectors: list[tuple[int, ...]] = []
-    number = []
-    for pilot in pilots:
-        key = (pilot.cores, id(pilot.holds))  # most hold the same objects, and comparing these takes its time
-        found = known.get(key)
-        if found is None:
-            found = known[key] = len(vectors)
-            amounts = Amounts(pilot.cores) if pilot.holds is None else pilot.holds
-            vectors.append((pilot.cores, *facts.vector(amounts)))
-        number.append(found)
-    table = np.array(vectors, dtype=np.float64).reshape(-1, len(facts.resources) + 1)
-    rows = np.array(sorted(range(len(runs)), key=runs.__getitem__), dtype=np.int64)
-    rows = rows[at[rows] >= 0]
-    held = table[np.array(number, dtype=np.int64)[rows]]
-    return UserPilots(
-        *whose,
-        tuple(limits),
-        tuple([runs[row] for row in rows.tolist()]),
-        at[rows],
-        held[:, 1:].T,
-        held[:, 0],
-        np.maximum(now - started[rows], 0),
-        spent[rows],
-        extra,
-        extra_taken,
+    found: list[tuple[int, int, int]] = []
+    for number, row in enumerate(order):
+        pilot = pilots[row]
+        for place, held in pilot.returns() if pilot.pieces else ((pilot.place, pilot.holds),):
+            if place not in facts.index:
+                continue
+            key = (pilot.cores, id(held))  # most hold the same objects, and comparing these takes its time
+            if key not in known:
+                known[key] = len(vectors)
+                vectors.append(facts.vector(Amounts(pilot.cores) if held is None else held))
+            found.append((number, facts.index[place], known[key]))
+    of, at, which = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    kept, of = np.unique(of, return_inverse=True)
+    of, some = of.reshape(-1), [pilots[order[number]] for number in kept.tolist()]
+    cores = np.array([pilot.cores for pilot in some], dtype=np.float64)
+    age = np.maximum(now - np.array([pilot.started for pilot in some], dtype=np.float64), 0)
+    gives = np.array(vectors, dtype=np.float64).reshape(-1, len(facts.resources))[which]
+    gpus = gives[:, facts.resources.index("gpus")] if "gpus" in facts.resources else np.zeros(len(of))
+    every, none = np.arange(len(some)), np.zeros(len(some), dtype=np.int64)
+    spends = np.column_stack((cores, sums(of, gpus, len(some))))
+    costs = spent[np.array(order, dtype=np.int64)[kept]]
+    rows = Rows(every, none + KILL, none, spends, cores * age, costs, of, at, gives)
+    mine = np.isin(parts.pilot, kept)
+    own = Parts(np.searchsorted(kept, parts.pilot[mine]), parts.cores[mine], parts.cost[mine], parts.stands[mine])
+    memory = facts.resources.index("memory") if "memory" in facts.resources else None
+    runs = tuple([pilot.run for pilot in some])
+    return UserPilots(*whose, tuple(limits), runs, with_parts(rows, own, memory), extra, extra_taken)
+
+
+def with_parts(rows: Rows, parts: Parts, memory: int | None = None) -> Rows:
+    """Return the rows of whole pilots, one each, and then those of their parts; memory: the column of it in `gives`."""
+    cores, piece = parts.cores.astype(float), np.searchsorted(rows.row, parts.pilot)
+    gives = np.zeros((len(cores), rows.gives.shape[1]))
+    gives[:, 0] = cores
+    if memory is not None:
+        gives[:, memory] = rows.gives[piece, memory] * cores // np.maximum(rows.spends[parts.pilot, 0], 1)
+    own = Rows(
+        parts.pilot,
+        np.where(parts.stands, STANDING, PART),
+        rows.user[parts.pilot],
+        np.column_stack((cores, 0 * cores)),
+        0 * cores,
+        parts.cost,
+        len(rows) + np.arange(len(cores)),
+        rows.place[piece],
+        gives,
     )
+    return Rows(*(np.concatenate((getattr(rows, one.name), getattr(own, one.name))) for one in fields(Rows)))

@@ -33,21 +33,21 @@ def plan_cores(rows: Rows, limits: Limits, cores: float, rules: Rules) -> CoresP
     """Return rows that give so many cores, one way of a pilot at most; devices are bound by no limit here."""
     size, users = rows.spends[:, CORES], len(limits.rank)
     facts = price_by_facts(rows, limits, 0.0)
-    able = _cheapest_way(rows, np.where(size > 0, facts, np.inf))
-    by_user = _Segments(able[np.argsort(rows.user[able], kind="stable")], rows.user, users)
+    able = _ways(rows, np.where(size > 0, facts, np.inf))
+    by_user = _Segments(rows.pilot, able[np.argsort(rows.user[able], kind="stable")], rows.user, users)
     first, wanted, rest = _by_facts(by_user, size, facts, limits, cores)
     lost = sums(rows.user[first], size[first], users)
     budget = lost + extra_cores(rows, limits, lost, rest)
     price = price_by_claims(rows, rules.idle)
-    able = _cheapest_way(rows, np.where((size > 0) & np.isfinite(facts) & (lost > 0)[rows.user], price, np.inf))
+    able = _ways(rows, np.where((size > 0) & np.isfinite(facts) & (lost > 0)[rows.user], price, np.inf))
     group = groups_of(limits, rules.compete)
     count = int(group.max(initial=-1)) + 1
     if rules.compete != "user":  # as few rows as any choice of which is within the budgets
         able = able[np.lexsort((price[able] / size[able], rows.user[able]))]
-        own = _Segments(able, rows.user, users)
+        own = _Segments(rows.pilot, able, rows.user, users)
         able = able[own.running(size) <= budget[rows.user[able]]]
     able = able[np.argsort(group[rows.user[able]], kind="stable")]
-    by_group = _Segments(able, group[rows.user], count)
+    by_group = _Segments(rows.pilot, able, group[rows.user], count)
     want, most = sums(group, wanted, count), sums(group, budget, count)
     second = by_group.cover(size, price, want, most)
     kept = by_group.sums(size, second) < want
@@ -60,12 +60,13 @@ def plan_cores(rows: Rows, limits: Limits, cores: float, rules: Rules) -> CoresP
     return CoresPlan(gone, by_facts, budget)
 
 
-def _cheapest_way(rows: Rows, price: Real) -> Whole:
-    """Return the way of each pilot that gives most cores, of these the cheapest, where it has one of a finite price."""
+def _ways(rows: Rows, price: Real) -> Whole:
+    """Return the rows of a finite price, by pilot and cores; of one pilot's that give as much only the cheapest."""
     able = np.flatnonzero(np.isfinite(price))
-    order = able[np.lexsort((price[able], -rows.spends[able, CORES], rows.pilot[able]))]
+    order = able[np.lexsort((price[able], rows.spends[able, CORES], rows.pilot[able]))]
+    pilot, size = rows.pilot[order], rows.spends[order, CORES]
     first = np.ones(len(order), dtype=bool)
-    first[1:] = rows.pilot[order[1:]] != rows.pilot[order[:-1]]
+    first[1:] = (pilot[1:] != pilot[:-1]) | (size[1:] != size[:-1])
     return order[first]
 
 
@@ -87,8 +88,7 @@ def _by_facts(by_user: _Segments, size: Real, price: Real, limits: Limits, cores
         wanted[user] = max(0.0, min(cores, allowed))
         if wanted[user] < given[user]:  # less than was guessed
             anew[user] = True
-            own = by_user.of(user)
-            some = own[_cover(size[own], price[own], float(wanted[user]), allowed)] if wanted[user] > 0 else own[:0]
+            some = by_user.covered(user, size, price, float(wanted[user]), allowed)
             chosen.append(some)
             given[user] = size[some].sum()
         wanted[user] = min(wanted[user], given[user])
@@ -100,15 +100,14 @@ def _by_facts(by_user: _Segments, size: Real, price: Real, limits: Limits, cores
 
 
 class _Segments:
-    """Rows (ascending by whose they are) of each user or group. whose: n, of all rows."""
+    """Rows (ascending by whose they are) of each user or group. pilot, whose: n, of all rows."""
 
-    def __init__(self, rows: Whole, whose: Whole, count: int) -> None:
-        self.rows, self.whose = rows, whose
+    def __init__(self, pilot: Whole, rows: Whole, whose: Whole, count: int) -> None:
+        self.pilot, self.rows, self.whose = pilot, rows, whose
         self.begin = np.searchsorted(whose[rows], np.arange(count + 1))
-
-    def of(self, number: int) -> Whole:
-        """Return the rows of one."""
-        return self.rows[self.begin[number] : self.begin[number + 1]]
+        order = rows[np.argsort(pilot[rows], kind="stable")]
+        self.has_ways = np.zeros(count, dtype=bool)
+        self.has_ways[whose[order[1:][pilot[order[1:]] == pilot[order[:-1]]]]] = True
 
     def sums(self, amount: Real, rows: Whole | None = None) -> Real:
         """Return the sum of an amount over all rows, or these, of each."""
@@ -121,14 +120,20 @@ class _Segments:
         before: Real = np.repeat(np.append(0.0, total)[self.begin[:-1]], np.diff(self.begin))
         return total - before
 
+    def covered(self, number: int, size: Real, price: Real, want: float, most: float) -> Whole:
+        """Return of one the cheapest rows found that give what is wanted, and no more than `most`; see `_cover`."""
+        rows = self.rows[self.begin[number] : self.begin[number + 1]]
+        return rows[_cover(self.pilot[rows], size[rows], price[rows], want, most)] if want > 0 else rows[:0]
+
     def cover(self, size: Real, price: Real, want: Real, most: Real) -> Whole:
-        """Return for each the cheapest rows found that give what is wanted, and no more than `most`; see `_cover`."""
+        """Return the rows of all, each `covered` with what is wanted of it."""
         count = np.diff(self.begin)
         found = [self.rows[:0]]
-        every = (self.sums(size) <= want) & (count > 0)
+        every = (self.sums(size) <= want) & (count > 0) & ~self.has_ways
         found.append(self.rows[every[self.whose[self.rows]]])
+        open_ = ~every & (count > 0) & (want > 0)
         for number in range(1, ALL_OF + 1):
-            alike = np.flatnonzero(~every & (count == number) & (want > 0))
+            alike = np.flatnonzero(open_ & (count == number) & ~self.has_ways)
             which = subsets((1,) * number)
             step = max(1, _BLOCK // len(which))
             for at in range(0, len(alike), step):
@@ -139,26 +144,30 @@ class _Segments:
                 able = (total >= enough[:, None]) & (total <= most[some][:, None])
                 best = np.where(able, cost, np.inf).argmin(axis=1)
                 found.append(rows[which[best]])
-        for one in np.flatnonzero(~every & (count > ALL_OF) & (want > 0)).tolist():
-            rows = self.of(one)
-            found.append(rows[_cover(size[rows], price[rows], float(want[one]), float(most[one]))])
+        for one in np.flatnonzero(open_ & ((count > ALL_OF) | self.has_ways)).tolist():
+            found.append(self.covered(one, size, price, float(want[one]), float(most[one])))
         return np.concatenate(found)
 
 
-def _cover(size: Real, price: Real, want: float, most: float) -> Whole:
+def _cover(pilot: Whole, size: Real, price: Real, want: float, most: float) -> Whole:
     """Return rows that give `want`, cheapest for a core first; of those near the last one the best set that is found.
 
     Where no set gives that much and no more than `most`: the largest rows first that are within it.
     """
-    order = np.lexsort((-size, price / size))
-    running = np.cumsum(size[order])
+    order, running = _steps(pilot, size, price)
     middle = int(np.searchsorted(running, want))
     low = max(0, middle - NEAR)
-    total, cost = np.array([running[low - 1] if low else 0.0]), np.zeros(1)
-    steps: list[tuple[int, Whole, int]] = []
+    near = np.unique(pilot[order[low : middle + NEAR]])
+    sure = order[:low][::-1]  # the last step of a pilot is what it gives
+    sure = sure[~np.isin(pilot[sure], near)]
+    sure = sure[np.unique(pilot[sure], return_index=True)[1]]
+    total, cost = size[sure].sum(keepdims=True), price[sure].sum(keepdims=True)
+    steps: list[tuple[Whole, Whole, int]] = []
     loose = most - want >= size.max()
-    for row in order[low : middle + NEAR].tolist():
-        totals, costs = np.concatenate((total, total + size[row])), np.concatenate((cost, cost + price[row]))
+    for one in near.tolist():
+        ways = np.flatnonzero(pilot == one)
+        totals = np.concatenate((total, (total + size[ways, None]).reshape(-1)))
+        costs = np.concatenate((cost, (cost + price[ways, None]).reshape(-1)))
         kept = np.lexsort((costs, -totals))
         kept = kept[totals[kept] <= most]
         least = np.minimum.accumulate(costs[kept])
@@ -166,20 +175,40 @@ def _cover(size: Real, price: Real, want: float, most: float) -> Whole:
         better[1:] = costs[kept[1:]] < least[:-1] if loose else totals[kept[1:]] < totals[kept[:-1]]
         kept = kept[better]
         kept = kept[:: -(-len(kept) // MOST_TOTALS)]
-        steps.append((row, kept, len(total)))
+        steps.append((ways, kept, len(total)))
         total, cost = totals[kept], costs[kept]
     enough = np.flatnonzero(total >= want)
     if len(enough):
-        found, best = order[:low].tolist(), int(enough[cost[enough].argmin()])
-        for row, kept, before in reversed(steps):
-            best = int(kept[best])
-            if best >= before:
-                found.append(row)
-                best -= before
+        found, best = sure.tolist(), int(enough[cost[enough].argmin()])
+        for ways, kept, before in reversed(steps):
+            number, best = divmod(int(kept[best]), before)
+            found += [ways[number - 1]] if number else []
         return np.array(found, dtype=np.int64)
-    given, found = 0.0, []
+    given, found, gone = 0.0, [], set[int]()
     for row in np.lexsort((price, -size)).tolist():
-        if given < want and given + size[row] <= most:
+        if given < want and given + size[row] <= most and int(pilot[row]) not in gone:
             found.append(row)
+            gone.add(int(pilot[row]))
             given += float(size[row])
     return np.array(found, dtype=np.int64)
+
+
+def _steps(pilot: Whole, size: Real, price: Real) -> tuple[Whole, Real]:
+    """Return rows, those first that give more at the lowest price for each core more, and what they give till then.
+
+    The rows of a pilot come in the order of their sizes, each in place of the one before; those that are too dear for
+    what they give are left out.
+    """
+    rows = np.lexsort((price, size, pilot))
+    while True:
+        again = np.append(False, pilot[rows[1:]] == pilot[rows[:-1]])
+        more, dearer = size[rows].copy(), price[rows].copy()
+        more[1:] -= np.where(again[1:], size[rows[:-1]], 0)
+        dearer[1:] -= np.where(again[1:], price[rows[:-1]], 0)
+        each = dearer / np.maximum(more, 1e-9)
+        worse = np.append(again[1:] & (each[1:] <= each[:-1]), False)
+        if not worse.any():
+            break
+        rows = rows[~worse]
+    order = np.lexsort((-more, each))
+    return rows[order], np.cumsum(more[order])

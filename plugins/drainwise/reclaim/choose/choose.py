@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from drainwise.reclaim.choose.fill import Bounds, fill, reprieve
-from drainwise.reclaim.choose.problem import Problem, Real, Whole
+from drainwise.reclaim.choose.problem import Problem, Real, Whole, sums
 from drainwise.reclaim.choose.resolve import MOST_LABELS, resolve
 from drainwise.reclaim.choose.state import State
 
@@ -17,10 +17,12 @@ SMALL_MIXES, SMALL_PLACES = 1_000, 32
 """So many mixes of jobs, so many places are solved as a whole, where MOST_LABELS are enough for it."""
 GROUP_LABELS, LABELS_OF_A_LOOK = 100_000, 10_000
 """Labels that a group may need; more than the second count as another look."""
+MOST_TURNED = 20
+"""Rows on several places that are looked at in place of others."""
 PARTNERS, DEAR, UNSERVED, ROUNDS = 5, 4, 2, 4
 """Places with which each is looked at: near ones, dear ones; kinds that wait still; how often all that is done."""
-MOST_ROWS = 16
-"""Places with more rows are in no group."""
+MOST_PILOTS = 16
+"""Places with more pilots are in no group."""
 
 
 def choose(
@@ -42,9 +44,11 @@ def choose(
     if not len(price):
         return best
     if join and _is_small(problem):
+        every, kinds = np.arange(len(best.room)), np.flatnonzero(problem.needs.jobs > 0)
         if problem.wide.any() and start is None:
-            fill(best, range(len(problem.needs.jobs)))  # nothing else lets rows on several places go
-        if resolve(best, np.arange(len(best.room)), np.flatnonzero(problem.needs.jobs > 0))[1] <= MOST_LABELS:
+            fill(best, range(len(problem.needs.jobs)))
+        if resolve(best, every, kinds)[1] <= MOST_LABELS:
+            turn(best, looks, every=True)
             reprieve(best)
             return best
     for filled in fills or (price,):
@@ -55,7 +59,7 @@ def choose(
         if state.better(best):
             best = state
             break
-    improve(best, looks)
+    improve(best, looks - turn(best, looks * 3 // 4, every=False))
     reprieve(best)
     return best
 
@@ -63,6 +67,46 @@ def choose(
 def _is_small(problem: Problem) -> bool:
     mixes = float(np.prod(problem.needs.jobs.astype(float) + 1))
     return mixes <= SMALL_MIXES and len(problem.places.free) <= SMALL_PLACES
+
+
+def turn(state: State, looks: int, every: bool) -> int:
+    """Let rows on several places go that do not, or go on that do, or one in place of another; return as `improve`.
+
+    every: whether all places are solved anew each time, not only those of the rows and some dear ones.
+    """
+    used, table, needs = 0, state.problem.rows, state.problem.needs
+    useful = needs.may[needs.jobs > 0].sum(axis=0).astype(float)
+    gains = sums(table.row, useful[table.place], len(table)) > 0
+    rows = np.flatnonzero(state.problem.wide & np.isfinite(state.price) & gains)
+    rows = rows[np.argsort(state.price[rows], kind="stable")]
+    for _ in range(ROUNDS if len(rows) else 0):
+        before = state.gone[rows]
+        gone, others = rows[before][::-1].tolist(), rows[state.open(rows)].tolist()
+        pairs = ([one, other] for one in gone[:MOST_TURNED] for other in others[:MOST_TURNED])
+        for turned in (*([one] for one in (*gone, *others)), *pairs):
+            some = np.array(turned)
+            if (state.gone[some] | state.open(some)).all():
+                if used >= looks:
+                    return used
+                places, kinds = np.arange(len(state.room)), np.flatnonzero(needs.jobs > 0).tolist()
+                if not every:
+                    places = np.unique(table.place[state.problem.pieces_by(some)])
+                    kinds = [one for one in kinds if state.wanted(one) and needs.may[one, places].any()][:UNSERVED]
+                    worth = _worth(state)
+                    dear = np.argpartition(-worth, min(PARTNERS, len(worth) - 1))[:PARTNERS]
+                    places = np.union1d(places, dear[worth[dear] > 0])
+                used += 1 + resolve(state, places, kinds, GROUP_LABELS, some)[1] // LABELS_OF_A_LOOK
+        if (state.gone[rows] == before).all():
+            break
+    return used
+
+
+def _worth(state: State) -> Real:
+    """Return the price of what goes on each place, that of rows on several places not counted."""
+    problem, worth = state.problem, np.zeros(len(state.room))
+    gone = np.flatnonzero(state.gone & ~problem.wide)
+    np.add.at(worth, problem.home[gone], state.price[gone])
+    return worth
 
 
 def improve(state: State, looks: int) -> int:
@@ -93,10 +137,8 @@ def improve(state: State, looks: int) -> int:
 def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
     """Yield groups of places, and kinds to serve: each active place alone, with a partner, a dear one, or both."""
     problem = state.problem
-    many = problem.piece_count > MOST_ROWS
-    worth = np.zeros(len(state.room))
-    gone = np.flatnonzero(state.gone & ~problem.wide)
-    np.add.at(worth, problem.rows.place[problem.pieces_of[gone]], state.price[gone])
+    many = problem.pilot_count > MOST_PILOTS
+    worth = _worth(state)
     active = np.flatnonzero((state.jobs.any(axis=1) | (worth > 0)) & ~many)
     active = active[np.argsort(-worth[active], kind="stable")]
     unserved = np.array([kind for kind in range(len(state.served)) if state.wanted(kind)], dtype=np.int64)

@@ -43,9 +43,9 @@ class Bounds:
         if not len(pieces):
             return
         begin = np.flatnonzero(np.diff(whose, prepend=-1))
-        gives = table.gives[pieces]
+        gives, price = self._state.more(pieces)
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(gives > 0, self._state.price[table.row[pieces], None] / gives, np.inf)
+            each = np.where(gives > 0, price[:, None] / gives, np.inf)
         there = places[whose[begin]]
         self.unit[there] = np.minimum.reduceat(each, begin, axis=0)
         self.back[there] = np.add.reduceat(gives, begin, axis=0)
@@ -188,17 +188,20 @@ class _Kind:
         taken = taken[np.cumsum(self.number[taken]) <= left * several]
         taken = taken[: len(taken) // several * several]
         rows = [self._rows(place) for place in taken.tolist()]
-        if not self.tight or (self.state.spent(np.concatenate(rows)) <= self.state.rest).all():
+        if not self.tight or (self._spent(np.concatenate(rows)) <= self.state.rest).all():
             self._apply(taken, np.concatenate(rows))
             return
         for begin in range(0, len(taken), several):
             some = taken[begin : begin + several]
             going = np.concatenate(rows[begin : begin + several])
-            over = np.flatnonzero(self.state.spent(going) > self.state.rest)
+            over = np.flatnonzero(self._spent(going) > self.state.rest)
             if len(over):
                 self._refuse(going, int(over[0]))
                 return
             self._apply(some, going)
+
+    def _spent(self, rows: Whole) -> Real:
+        return self.state.spent(rows) - self.state.spent(self.state.instead_of(rows))
 
     def _apply(self, places: Whole, rows: Whole) -> None:
         state = self.state
@@ -239,19 +242,20 @@ class _Kind:
         counted = rows[(limits.binds[state.problem.rows.user[rows]] == limit).any(axis=1)]
         amount = state.problem.rows.spends[counted, limits.counts[limit]]
         counted, amount = counted[amount > 0], amount[amount > 0]
-        alone = counted[amount > state.rest[limit]]
+        alone = counted[exceeding(state, counted)]
         self._bar(alone if len(alone) else counted[[int(state.price[counted].argmax())]])
         self._renew(np.unique(self._places_of(self.barred[-1])))
 
 
 def exceeding(state: State, rows: Whole) -> Mask:
     """Return which of these rows a limit that binds its user does not let go alone."""
-    limits = state.problem.limits
+    limits, table = state.problem.limits, state.problem.rows
     found = np.zeros(len(rows), dtype=bool)
-    binds = limits.binds[state.problem.rows.user[rows]]
+    binds, way = limits.binds[table.user[rows]], state.way[table.pilot[rows]]
+    spends = table.spends[rows] - np.where(way[:, None] >= 0, table.spends[way], 0)
     for column in range(binds.shape[1]):
         limit = binds[:, column]
-        amount = state.problem.rows.spends[rows, limits.counts[limit]]
+        amount = spends[np.arange(len(rows)), limits.counts[limit]]
         found |= (limit >= 0) & (amount > state.rest[limit])
     return found
 
@@ -260,9 +264,9 @@ def reprieve(state: State) -> None:
     """Let go on what no job needs, dearest first; a round looks at the next of each place."""
     problem = state.problem
     gone = np.flatnonzero(state.gone & ~problem.wide)
-    place = problem.rows.place[problem.pieces_of[gone]]
+    place = problem.home[gone]
     gone = gone[np.lexsort((gone, -state.price[gone], place))]
-    place = problem.rows.place[problem.pieces_of[gone]]
+    place = problem.home[gone]
     turn = np.arange(len(gone)) - np.searchsorted(place, place)
     for number in range(int(turn.max()) + 1 if len(turn) else 0):
         some = np.flatnonzero(turn == number)

@@ -15,6 +15,8 @@ from drainwise.reclaim.choose.fill import MANY, reprieve
 from drainwise.reclaim.choose.problem import (
     CORES,
     DEVICES,
+    PART,
+    STANDING,
     Limits,
     Mask,
     Needs,
@@ -30,6 +32,8 @@ from drainwise.reclaim.choose.state import ROUNDING, State
 
 USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""
+PART_SHARE = 0.5
+"""By facts a core of a part, which no payload is ended for, counts as so much of one of a pilot that ends."""
 MOST_GROUPS = 100
 """Groups that are chosen for anew, those that lose most."""
 MOST_WASTE = 1e18
@@ -59,7 +63,7 @@ class Plan:
     """Which rows have `gone` (n), the parts of `jobs` that each place serves (P × K), the jobs that are `served` (K).
 
     by_facts: n, rows that would go by facts alone. budget: U × 2, cores and devices that each user may lose. spared: n,
-    rows that go on because what others give has made them unneeded.
+    rows that go on because what others give has made them unneeded. room: P × R, that no job uses then.
     """
 
     gone: Mask
@@ -68,18 +72,23 @@ class Plan:
     by_facts: Mask
     budget: Real
     spared: Mask
+    room: Real
 
 
 def price_by_facts(rows: Rows, limits: Limits, rank_factor: float) -> Real:
-    """Return cores, dearer by a factor for each rank of the user, and of the loss what only breaks ties."""
+    """Return cores, dearer by a factor for each rank of the user, and of the loss what only breaks ties.
+
+    What stands has lost its cores already, and no payload is ended for a part.
+    """
     loss = np.where(np.isfinite(rows.loss), rows.loss, 0)
     cores = rows.spends[:, CORES] * (1 + rank_factor * limits.rank[rows.user])
+    cores = np.where(rows.way == STANDING, 0.0, np.where(rows.way == PART, PART_SHARE, 1.0)) * cores
     return np.where(np.isfinite(rows.loss), cores + 0.5 * loss / (1 + loss.sum()), np.inf)
 
 
 def price_by_claims(rows: Rows, idle: float) -> Real:
     """Return what each row wastes by its report, with what its cores idle beyond the least, in core-seconds."""
-    return np.minimum(rows.claim, MOST_WASTE) + idle * rows.spends[:, CORES]
+    return np.minimum(rows.claim, MOST_WASTE) + np.where(rows.way == STANDING, 0.0, idle * rows.spends[:, CORES])
 
 
 def make_plan(problem: Problem, rules: Rules) -> Plan:
@@ -99,7 +108,7 @@ def make_plan(problem: Problem, rules: Rules) -> Plan:
         places = np.flatnonzero(jobs[:, kind])
         second.serve(kind, places, jobs[places, kind])
     reprieve(second)
-    return Plan(second.gone, second.jobs, second.served, first.gone, budget, gone & ~second.gone)
+    return Plan(second.gone, second.jobs, second.served, first.gone, budget, gone & ~second.gone, second.room)
 
 
 def groups_of(limits: Limits, compete: str) -> Whole:
@@ -156,10 +165,13 @@ class _Groups:
         others = gone & (of_piece != self.owner[rows.place])
         self.mixed = np.zeros(places, dtype=bool)
         self.mixed[rows.place[others]] = True
-        self.mixed[rows.place[gone & problem.wide[rows.row]]] = True
         self.split: dict[tuple[int, int], Whole] = {}
         for place in np.flatnonzero(self.mixed).tolist():
             self._split(place)
+        self.tied = np.zeros(len(rows), dtype=bool)
+        while (more := ~self.tied[rows.row] & self.mixed[rows.place]).any():
+            self.tied[rows.row[more]] = True
+            self.mixed[rows.place[gone & problem.wide[rows.row] & self.tied[rows.row]]] = True
         self.order = np.argsort(self.of_row, kind="stable")
         self.begin = np.searchsorted(self.of_row[self.order], np.arange(int(group.max(initial=0)) + 2))
         self.left = budget - _lost(rows, len(budget), first.gone)
@@ -171,7 +183,8 @@ class _Groups:
         pieces, _ = problem.pieces(np.array([place]))
         pieces = pieces[self.first.gone[rows.row[pieces]]]
         alone = problem.needs.whole[kinds] | (problem.needs.several[kinds] > 1)
-        if problem.wide[rows.row[pieces]].any() or alone.any() or not problem.places.shared[place]:
+        apart = problem.wide[rows.row[pieces]].any() or (problem.places.free[place] < 0).any()
+        if apart or alone.any() or not problem.places.shared[place]:
             return
         room: dict[int, Real] = {int(self.owner[place]): problem.places.free[place].copy()}
         for piece in pieces.tolist():
@@ -202,8 +215,7 @@ class _Groups:
         swapped = gone.copy()
         for group in order[lost[order] > 0][:MOST_GROUPS].tolist():
             rows = self.order[self.begin[group] : self.begin[group + 1]]
-            rows = rows[np.isfinite(self.price[rows]) & ~self.problem.wide[rows]]
-            rows = rows[~self.mixed[self._place(rows)]]
+            rows = rows[np.isfinite(self.price[rows]) & ~self.tied[rows]]
             swapped[rows] = False
             looks = 5 + int(most_looks * lost[group] / lost.sum())
             if not gone[rows].all():
@@ -211,12 +223,9 @@ class _Groups:
         self._swap(np.flatnonzero(swapped & ~self.problem.wide), gone)
         return gone, jobs
 
-    def _place(self, rows: Whole) -> Whole:
-        return self.problem.rows.place[self.problem.pieces_of[rows]]
-
     def _choose(self, group: int, rows: Whole, looks: int, rules: Rules, gone: Mask, jobs: Whole) -> None:
         """Choose anew among the rows of a group on places that are not mixed, for the jobs that it serves there."""
-        places = np.unique(self._place(rows))
+        places = np.unique(self.problem.rows.place[self.problem.pieces_by(rows)])
         start, free = self._held(group, places)
         kinds = np.flatnonzero(start.any(axis=0))
         if not len(kinds):
@@ -244,9 +253,8 @@ class _Groups:
     def _part(self, group: int, rows: Whole, places: Whole, kinds: Whole, start: Whole, free: Real) -> Problem:
         """Return the problem of one group: its rows on these places, and so many parts of jobs of some kinds."""
         problem, first, table, needs = self.problem, self.first, self.problem.rows, self.problem.needs
-        where = np.searchsorted(places, self._place(rows))
         users, user = np.unique(table.user[rows], return_inverse=True)
-        pieces = problem.pieces_of[rows]
+        pieces = problem.pieces_by(rows)
         mine = self.owner[places] == group
         others = first.jobs[np.ix_(places, kinds)] > start
         closed = first.closed[places] & ~start.any(axis=1)
@@ -260,8 +268,8 @@ class _Groups:
             table.spends[rows],
             table.loss[rows],
             table.claim[rows],
-            np.arange(len(rows)),
-            where,
+            np.searchsorted(rows, table.row[pieces]),
+            np.searchsorted(places, table.place[pieces]),
             table.gives[pieces],
         )
         count = len(users)

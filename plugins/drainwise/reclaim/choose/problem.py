@@ -137,6 +137,18 @@ class Problem:
         return np.bincount(self.rows.row, minlength=len(self.rows)) > 1
 
     @cached_property
+    def pilot_count(self) -> Whole:
+        """Pilots of each place, P."""
+        pilot, place = self.rows.pilot[self.rows.row[self.piece]], self.rows.place[self.piece]
+        new = np.append(True, (pilot[1:] != pilot[:-1]) | (place[1:] != place[:-1]))[: len(pilot)]
+        return np.bincount(place[new], minlength=len(self.places.free))
+
+    @cached_property
+    def home(self) -> Whole:
+        """The place of each row, n; of one on several places the first, of one on none any."""
+        return np.append(self.rows.place, -1)[self.pieces_of[:-1]]
+
+    @cached_property
     def has_ways(self) -> bool:
         """Whether a pilot has several rows."""
         return len(self.rows) > 0 and int(np.bincount(self.rows.pilot).max()) > 1

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drainwise.reclaim.choose.fill import FEW, MANY
 from drainwise.reclaim.choose.problem import Real, Whole
-from drainwise.reclaim.choose.sets import PlaceSets, sets_on
+from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 from drainwise.reclaim.choose.state import ROUNDING, State
 
 MOST_MIXES = 400
@@ -37,22 +38,25 @@ class _Menu:
 class _Group:
     """A group of places as it would be without what goes there now, and the kinds of jobs that are looked at.
 
-    most: parts of each kind that the group could serve. rest: L. limits: those that the group could break. outside:
-    parts of each kind that other places serve. spread: the kinds on several places; highest: most parts on another
-    place.
+    gone, added: rows that go on, and rows on several places that go, whatever is chosen. wide: all rows on several
+    places. most: parts of each kind that the group could serve. rest: L. limits: those that the group could break.
+    outside: parts of each kind that other places serve. spread: the kinds on several places; highest: most parts on
+    another place.
     """
 
-    def __init__(self, state: State, places: Whole, kinds: Whole) -> None:
+    def __init__(self, state: State, places: Whole, kinds: Whole, turned: Whole) -> None:
         self.state, self.places, self.kinds = state, places, kinds
         problem, needs = state.problem, state.problem.needs
         pieces, whose = problem.pieces(places)
         rows = problem.rows.row[pieces]
-        self.wide = rows[problem.wide[rows]]
-        self.gone = rows[state.gone[rows] & ~problem.wide[rows]]
+        wide = problem.wide[rows]
+        self.wide = rows[wide]
+        self.gone = np.union1d(rows[state.gone[rows] & ~wide], turned[state.gone[turned]])
+        self.added = turned[~state.gone[turned]]
+        held = np.isin(rows, self.added) | (state.gone[rows] & wide & ~np.isin(rows, turned))
         self.room = problem.places.free[places].copy()
-        held = state.gone[rows] & problem.wide[rows]
         np.add.at(self.room, whose[held], problem.rows.gives[pieces[held]])
-        self.rest = state.rest + state.spent(self.gone)
+        self.rest = state.rest + state.spent(self.gone) - state.spent(self.added)
         self.limits = np.flatnonzero(state.spent(rows[np.isfinite(state.price[rows])]) > self.rest)
         here = state.jobs[np.ix_(places, kinds)]
         self.outside = state.parts[kinds] - here.sum(axis=0)
@@ -71,17 +75,19 @@ class _Group:
         self.highest = np.array([state.jobs[others, kinds[one]].max(initial=0) for one in self.spread], dtype=np.int64)
 
     def sets(self) -> list[PlaceSets]:
-        """Return the sets of rows of each place; rows on several places stay as they are."""
-        state = self.state
-        pilots, kept = state.problem.rows.pilot[self.gone], state.barred[self.wide]
-        state.taken[pilots] = False
+        """Return the sets of rows of each place, without those on several places."""
+        state, pilot = self.state, self.state.problem.rows.pilot
+        kept, way = state.barred[self.wide], state.way.copy()
+        state.way[pilot[self.gone]] = -1
+        state.way[pilot[self.added]] = self.added
         state.barred[self.wide] = True
         lack = np.maximum((self.most[:, None] * state.problem.needs.needs[self.kinds]).sum(axis=0) - self.room, 0)
         found: dict[int, PlaceSets] = {}
-        for sets in sets_on(state, self.places, lack):
+        all_of = FEW if state.problem.has_ways and len(state.gone) > MANY else ALL_OF
+        for sets in sets_on(state, self.places, lack, all_of):
             for number, at in enumerate(sets.at.tolist()):
                 found[at] = sets.of(number)
-        state.taken[pilots] = True
+        state.way = way
         state.barred[self.wide] = kept
         return [found[at] for at in range(len(self.places))]
 
@@ -143,16 +149,22 @@ class _Group:
 
 
 def resolve(
-    state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS
+    state: State,
+    places: Sequence[int] | Whole,
+    kinds: Sequence[int] | Whole,
+    labels: int = MOST_LABELS,
+    turned: Sequence[int] | Whole = (),
 ) -> tuple[bool, int]:
     """Serve more jobs in the needs' order on these places, or as many at a lower price.
 
     Return whether that is so, and how many labels were looked at. kinds: beside those that are served there. labels: a
-    group for which more would have to be looked at stays as it is.
+    group for which more would have to be looked at stays as it is. turned: rows on several of these places, and no
+    others, that go if they do not go now, and go on if they do; all others on several places stay as they are.
     """
     places = np.unique(np.asarray(places, dtype=np.int64))
     served = np.flatnonzero(state.jobs[places].any(axis=0))
-    group = _Group(state, places, np.union1d(served, np.asarray(kinds, dtype=np.int64)))
+    kinds = np.union1d(served, np.asarray(kinds, dtype=np.int64))
+    group = _Group(state, places, kinds, np.asarray(turned, dtype=np.int64))
     radix = np.concatenate((group.most + 1, np.maximum(group.most[group.spread], group.highest) + 1))
     if np.prod(radix.astype(float)) > 2.0**60:
         return False, labels + 1
@@ -215,13 +227,13 @@ def _best(group: _Group, parts: Whole, highest: Whole, price: Real) -> int | Non
     order = np.lexsort((price[some], *(-jobs[some, column] for column in reversed(range(jobs.shape[1])))))
     best = int(some[order[0]])
     mine, now = jobs[best].tolist(), state.served[group.kinds].tolist()
-    cost = float(state.price[group.gone].sum())
-    return best if mine > now or (mine == now and price[best] < cost - 1e-12 * max(1.0, cost)) else None
+    cost = float(state.price[group.gone].sum() - state.price[group.added].sum())
+    return best if mine > now or (mine == now and price[best] < cost - 1e-12 * max(1.0, abs(cost))) else None
 
 
 def _apply(group: _Group, menus: Sequence[_Menu], steps: Sequence[tuple[Whole, Whole]], best: int) -> None:
     """Put a label in place of what was there."""
-    state, rows = group.state, []
+    state, rows = group.state, [group.added]
     parts = np.zeros((len(group.places), len(group.kinds)), dtype=np.int64)
     for number in reversed(range(len(menus))):
         parent, entry = steps[number]
@@ -234,4 +246,4 @@ def _apply(group: _Group, menus: Sequence[_Menu], steps: Sequence[tuple[Whole, W
     for column, kind in enumerate(group.kinds.tolist()):
         if parts[:, column].any():
             state.serve(kind, group.places, parts[:, column])
-    state.go(np.concatenate(rows) if rows else group.gone[:0])
+    state.go(np.concatenate(rows))

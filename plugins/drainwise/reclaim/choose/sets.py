@@ -12,8 +12,8 @@ from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.choose.state import State
 
 ALL_OF = 10
-"""Pilots of a place of which all subsets are looked at."""
-MOST_PRODUCTS = 2048
+"""Pilots of a place of which all subsets are looked at, and of pilots with several ways twice as many choices."""
+MOST_PRODUCTS = 2 << ALL_OF
 FIRST = 6
 """Rows of which all subsets are looked at where there are many."""
 _DEAR = 1e200
@@ -104,7 +104,7 @@ def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most:
         if value >= 64:
             new = np.flatnonzero(~again[begin[at[0]] : begin[at[0]] + count[at[0]]])
             ways = tuple(np.diff(np.append(new, count[at[0]])).tolist())
-        if value < 0 or (value >= 64 and np.prod([one + 1.0 for one in ways]) > MOST_PRODUCTS):
+        if value < 0 or (value >= 64 and np.prod([one + 1.0 for one in ways]) > 2 << all_of):
             yield from _likely(state, at, pieces, begin, count, lack)
         else:
             yield from _products(state, at, pieces, begin, count, subsets(ways))
@@ -131,9 +131,8 @@ def _blocks(
         some = at[number : number + step]
         there = within < count[some][:, None]
         here = pieces[np.where(there, begin[some][:, None] + within, 0)]
-        rows = table.row[here]
-        gives = np.stack([np.where(there, one[here], 0) for one in table.gives.T])
-        yield some, rows, gives, np.where(there, state.price[rows], _DEAR)
+        gives, price = state.more(here)
+        yield some, table.row[here], np.moveaxis(gives * there[..., None], 2, 0), np.where(there, price, _DEAR)
 
 
 def _products(state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, which: Mask) -> Iterator[PlaceSets]:

@@ -15,7 +15,8 @@ ROUNDING = 1e-6
 class State:
     """Which rows have `gone`, which `jobs` (P × K, parts of jobs on each place) are served, and what is left.
 
-    price: n, of each row in this choice, infinite where it may not go. barred: n, rows left out for now. room: P × R.
+    price: n, of each row in this choice, infinite where it may not go. barred: n, rows left out for now. way: for each
+    pilot its row that goes, −1 for none. room: P × R.
     parts, served: K, of jobs and whole ones. owed: A, cores left. rest: L, of each limit.
     """
 
@@ -24,7 +25,7 @@ class State:
         rows, needs = problem.rows, problem.needs
         self.gone = np.zeros(len(rows), dtype=bool)
         self.barred = ~np.isfinite(price)
-        self.taken = np.zeros(int(rows.pilot.max()) + 1 if len(rows) else 0, dtype=bool)
+        self.way = np.full(int(rows.pilot.max()) + 1 if len(rows) else 0, -1)
         self.jobs = np.zeros((len(problem.places.free), len(needs.jobs)), dtype=np.int64)
         self.room = problem.places.free.copy()
         self.parts = np.zeros(len(needs.jobs), dtype=np.int64)
@@ -50,9 +51,25 @@ class State:
         return other
 
     def open(self, rows: Whole) -> Mask:
-        """Return which of these rows may go still."""
-        pilot: Mask = self.taken[self.problem.rows.pilot[rows]]
-        return ~(self.barred[rows] | pilot)
+        """Return which of these rows may go still: of a pilot that gives something already those that give more."""
+        table, way = self.problem.rows, self.way[self.problem.rows.pilot[rows]]
+        able: Mask = ~self.barred[rows] & (way < 0)
+        if self.problem.has_ways:
+            home, more = self.problem.home, table.spends[rows, 0] > table.spends[way, 0]
+            able |= ~self.barred[rows] & more & (home[rows] == home[way]) & ~self.problem.wide[rows]
+        return able
+
+    def more(self, pieces: Whole) -> tuple[Real, Real]:
+        """Return what open rows give by these pieces beyond what their pilots give already, m × R, and for how much."""
+        table = self.problem.rows
+        rows = table.row[pieces]
+        gives, price = table.gives[pieces], self.price[rows]
+        if self.problem.has_ways:
+            way = self.way[table.pilot[rows]]
+            before = np.where(way[..., None] >= 0, table.gives[self.problem.pieces_of[np.maximum(way, 0)]], 0)
+            gives = np.maximum(gives - before, 0)
+            price = np.maximum(price - np.where(way >= 0, self.price[way], 0), 0)
+        return gives, price
 
     def wanted(self, kind: int) -> int:
         """Return how many jobs more of a kind may be served."""
@@ -74,10 +91,18 @@ class State:
             total += np.bincount(limit, weights=amount, minlength=len(total))
         return total
 
+    def instead_of(self, rows: Whole) -> Whole:
+        """Return the rows that go now of the pilots of rows that may go."""
+        way = self.way[self.problem.rows.pilot[rows]]
+        return way[way >= 0]
+
     def go(self, rows: Whole, back: bool = False) -> None:
-        """Let rows go, or go on where `back`."""
+        """Let rows go, in place of others of their pilots, or go on where `back`."""
+        if not back:
+            self.go(self.instead_of(rows), back=True)
         problem, sign = self.problem, -1 if back else 1
-        self.gone[rows] = self.taken[problem.rows.pilot[rows]] = not back
+        self.gone[rows] = not back
+        self.way[problem.rows.pilot[rows]] = -1 if back else rows
         pieces = problem.pieces_by(rows)
         np.add.at(self.room, problem.rows.place[pieces], sign * problem.rows.gives[pieces])
         self.rest -= sign * self.spent(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from drainwise.pool.amounts import Amounts, sum_of
@@ -21,28 +21,13 @@ from drainwise.room.demand import DemandLeft, RoomFacts, demand_left, room_facts
 class KindsLeft:
     """What waits by kind and finds no room yet: `jobs` of each kind, by its name.
 
-    free: cores of the jobs that what is free will serve. owed: cores by account; returning: amounts that come back by
-    place; intended: the jobs for which room was made, by kind and place.
+    free: cores of the jobs that what is free will serve.
     """
 
     facts: RoomFacts
     left: DemandLeft
     jobs: Mapping[str, int]
     free: int
-    owed: Mapping[str, float]
-    returning: Mapping[str, Amounts]
-    intended: Mapping[str, Mapping[str, int]]
-
-    def left_after(self, back: Mapping[str, Amounts]) -> DemandLeft:
-        """Return what is left when these amounts come back, too, by place."""
-        names = {*self.returning, *back}
-        every = {name: sum_of([some[name] for some in (self.returning, back) if name in some]) for name in names}
-        return demand_left(self.facts, self.owed, every, self.intended)
-
-    def after(self, back: Mapping[str, Amounts]) -> KindsLeft:
-        """Return what is without room when these amounts come back, too, by place."""
-        left = self.left_after(back)
-        return replace(self, left=left, jobs=_without_room(self.facts, left))
 
     @property
     def cores(self) -> int:
@@ -66,11 +51,8 @@ def kinds_left(
     owed = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
     back = nodes_with_cores_back(unmet, now, settings)
     returning = _returning(snapshot.pilots, (one for one in snapshot.places if one.node in back), now, settings)
-    intended = intended_room(snapshot, unmet, now, settings)
-    left = demand_left(facts, owed, returning, intended)
-    return KindsLeft(
-        facts, left, _without_room(facts, left), sum(one.free.cores for one in left.served), owed, returning, intended
-    )
+    left = demand_left(facts, owed, returning, intended_room(snapshot, unmet, now, settings))
+    return KindsLeft(facts, left, _without_room(facts, left), sum(one.free.cores for one in left.served))
 
 
 def _without_room(facts: RoomFacts, left: DemandLeft) -> dict[str, int]:

@@ -16,29 +16,26 @@ import numpy as np
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
-from drainwise.reclaim.candidates import Candidates, candidates_of
+from drainwise.reclaim.candidates import Candidates
 from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import allowed_cores
-from drainwise.reclaim.decide.room_parts import Parts, names_of_limits, room_parts
 from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed, extra_taken, left_of_cycle, why_closed
-from drainwise.reclaim.parts.part_plans import PartsUntil
+from drainwise.reclaim.parts.part_plans import PartsAhead, PartsUntil, room_parts, with_single_cores
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import BY_WASTE, policy_called
 from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Real
+from drainwise.reclaim.totals.arrays import Real, Whole
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.valued import cost_of
 from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
-from drainwise.room.demand import RoomFacts
 from drainwise.room.kept_rooms import kept_rooms
-from drainwise.room.several_places import WidePilot, make_room_with
-from drainwise.room.user_pilots import UserPilots, user_pilots
+from drainwise.room.user_pilots import NO_PARTS, UserPilots, user_pilots
 
 
 @dataclass(frozen=True)
@@ -68,62 +65,36 @@ def room_plans(
     until: how long parts of pilots count, None where they go as a whole.
     """
     users = _users(snapshot, balance, now, settings, history)
-    within = {f"account {one.account}": one.most for one in users}
+    most = {f"account {one.account}": one.most for one in users}
     limits = {"cycle": 0 if wait else left_of_cycle(history, now, settings)}
     limits |= {f"user {one.name}": one.allowed for one in users}
-    everybody, parts = users, [Parts() for _ in users]
-    if until is not None:
-        kinds, parts = room_parts(kinds, [one.able for one in users], {**within, **limits}, until)
-        users = [_beside(one, some) for one, some in zip(users, parts)]
-        for some in parts:
-            for name in names_of_limits(some.expected[0].pilot) if some.expected else ():
-                (within if name in within else limits)[name] -= some.cores
-    rows = [_pilots(kinds.facts, one, now, settings, history) for one in users]
-    rules = Rules(compete=settings.reports_compete)
-    wide = [pilot for number, one in enumerate(users) for pilot in _wide(number, one, settings)]
-    made = _room(kinds, rows, {**within, **limits}, wide, rules)
-    whole = made
-    most = sum(one.most for one in users)
-    if made.missing and any(limit < most for limit in limits.values()):
-        free = dict.fromkeys(limits, 1 << 53)
-        whole = _room(kinds, rows, {**within, **free}, wide, rules)
-    asked = {kind.name: kind for kind in kinds.facts.kinds}
+    facts, left, rules = kinds.facts, kinds.left, Rules(compete=settings.reports_compete)
+    ahead = [None if until is None else PartsAhead(one.able, until) for one in users]
+    places = Counter(place for one in users for pilot in one.able.pilots for place, _ in pilot.returns())
+    on_places = np.array([places[one.name] for one in facts.places], dtype=np.int64)
+    rows = [_pilots(kinds, one, some, on_places, now, settings, history) for one, some in zip(users, ahead)]
+    whole = made = make_room(facts, left, rows, {**most, **limits}, rules)
+    beyond = sum(one.most for one in users)
+    if made.missing and any(limit < beyond for limit in limits.values()):
+        whole = make_room(facts, left, rows, {**most, **dict.fromkeys(limits, 1 << 53)}, rules)
+    asked = {kind.name: kind for kind in facts.kinds}
     rooms = {run: _room_for(place, asked) for place in made.places for run in place.runs}
     of_user = Counter[str]()
-    for user, gives, some in zip(users, made.users, parts):
-        of_user[user.name] += gives.cores + some.cores
-    left, plans = settings.max_cores - sum(of_user.values()), []
-    for user, gives, could, every, some in zip(users, made.users, whole.users, everybody, parts):
+    for user, gives in zip(users, made.users):
+        of_user[user.name] += gives.cores
+    cycle, plans = settings.max_cores - sum(of_user.values()), []
+    for user, gives, could, some in zip(users, made.users, whole.users, ahead):
         later = max(0, could.cores - gives.cores)
-        if not (gives.runs or later or some.expected):
+        if not (gives.cores or later):
             continue
-        orders = _orders(user, gives, settings, rooms)
-        own = gives.cores + some.cores
-        need, cores = Need(own, own), own + later
-        allowed = allowed_cores(user.name, left + own, of_user[user.name] - own, wait, history, now, settings)
+        orders, own = _orders(user, gives, settings, rooms), gives.cores
+        allowed = allowed_cores(user.name, cycle + own, of_user[user.name] - own, wait, history, now, settings)
         limit, key = (allowed.words, allowed.key) if later else ("", "")
-        going = frozenset(gives.runs)
-        returns = tuple(one for one in (*some.expected, *some.more) if one.pilot.run not in going)
-        plan = UserPlan(user.account, user.name, cores, later, limit, orders, every.able, user.closed, need)
-        plans.append(replace(plan, returns=returns, limited_by=key) if returns or key else plan)
+        returns = with_single_cores(some, gives.parts, facts, left, gives.runs) if some and gives.parts else ()
+        whose, need = (user.account, user.name), Need(own, own)
+        plan = UserPlan(*whose, own + later, later, limit, orders, user.able, user.closed, need, limited_by=key)
+        plans.append(replace(plan, returns=tuple(returns)))
     return with_kept_rooms(plans, kinds, made.places, snapshot.pilots, settings.time_to_start), made
-
-
-def _beside(user: _User, parts: Parts) -> _User:
-    """Return the user with the pilots that give no part that is counted on."""
-    if not parts.expected:
-        return user
-    taken, it = {one.pilot.run for one in parts.expected}, user.able
-    others = [one for one in it.pilots if one.run not in taken]
-    return replace(user, able=candidates_of(others, it.figures.now, it.settings, it.history))
-
-
-def _room(
-    kinds: KindsLeft, rows: Sequence[UserPilots], most: Mapping[str, int], wide: Sequence[WidePilot], rules: Rules
-) -> RoomMade:
-    if not wide:
-        return make_room(kinds.facts, kinds.left, rows, most, rules)
-    return make_room_with(kinds.facts, kinds.left, rows, most, wide, kinds.left_after, rules)
 
 
 def with_kept_rooms(
@@ -180,20 +151,21 @@ def most_of(over: Over, balance: Balance) -> int:
     return over.most if balance.below_share else over.cores
 
 
-def _pilots(facts: RoomFacts, user: _User, now: int, settings: ReclaimSettings, history: History) -> UserPilots:
+def _pilots(
+    kinds: KindsLeft,
+    user: _User,
+    ahead: PartsAhead | None,
+    on_places: Whole,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+) -> UserPilots:
     limits, taken = (f"account {user.account}", f"user {user.name}", "cycle"), extra_taken(user.name, history, now)
     extra = math.nan if settings.extra_cores is None else settings.extra_cores
     extra = extra if settings.policy in BY_WASTE else 0  # another policy's order is no waste
-    costs = _costs(user.able, settings)
-    return user_pilots(facts, (user.account, user.name), user.able.pilots, costs, now, limits, extra, taken)
-
-
-def _wide(number: int, user: _User, settings: ReclaimSettings) -> list[WidePilot]:
-    """Return the pilots on several places of the user at `number`; on one place they are not."""
-    if not any(pilot.pieces for pilot in user.able.pilots):
-        return []
-    costs = zip(user.able.pilots, _costs(user.able, settings).tolist())
-    return [WidePilot(one.run, number, one.cores, cost, tuple(one.returns())) for one, cost in costs if one.pieces]
+    costs, whose = _costs(user.able, settings), (user.account, user.name)
+    parts = NO_PARTS if ahead is None else room_parts(ahead, kinds.facts, kinds.left, on_places)
+    return user_pilots(kinds.facts, whose, user.able.pilots, costs, now, limits, extra, taken, parts)
 
 
 def _costs(able: Candidates, settings: ReclaimSettings) -> Real:

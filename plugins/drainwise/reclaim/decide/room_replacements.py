@@ -120,24 +120,25 @@ def _found(
         return None
     room, closed = kinds.left.room.copy(), kinds.left.closed | ~facts.divisible
     served = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64)
-    for place in np.unique(rows.at[stands]).tolist():
+    mine, claim = np.isin(table.rows.row, stands), table.rows.claim
+    for place in np.unique(table.rows.place[mine]).tolist():
         for kind, number in jobs[facts.places[place].name].items():
             served[place, kind] = number
         needs = served[place] @ facts.needs
-        back = rows.holds[:, stands[rows.at[stands] == place]].sum(axis=1)
+        back = table.rows.gives[mine & (table.rows.place == place)].sum(axis=0)
         room[place] = np.maximum(room[place] + needs - back, 0)
-    cores = int(rows.cores[stands].sum())
+    cores = int(table.rows.spends[stands, 0].sum())
     owed = dict.fromkeys(kinds.left.owed, 1e12)
     left = replace(kinds.left, jobs=served.sum(axis=0), owed=owed, room=room, closed=closed)
     limits = limits_of([rows], dict.fromkeys(rows.limits, cores))
     problem = Problem(table.rows, places_of(facts, left), needs_of(facts, left), limits)
-    state = State(problem, rows.cost)
+    state = State(problem, claim)
     state.go(stands)
     for kind in np.flatnonzero(served.any(axis=0)).tolist():
         at = np.flatnonzero(served[:, kind])
         state.serve(kind, at, served[at, kind])
     before = state.cost()
-    found = choose(problem, rows.cost, _LOOKS, state)
+    found = choose(problem, claim, _LOOKS, state)
     if found.cost() >= before or (found.served < served.sum(axis=0)).any():
         return None
     return RoomMade((), tuple(table.rooms(found.gone, found.jobs)), {}, {})

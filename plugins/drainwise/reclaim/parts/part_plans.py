@@ -1,40 +1,49 @@
-"""Choose parts beside whole pilots: a pilot that can return cores gives some back and goes on with the others.
+"""Put parts beside whole pilots: a pilot that can return cores gives some back and goes on with the others.
 
-Of one user's pilots each gives back nothing, some chunks as its payloads end, or goes as a whole in its cheapest way:
-the mix that should waste least makes the total. A chunk is what a waiting job needs together on a node. What idles in a
-pilot until a chunk is free is the cost of a part; a single core that comes free costs nothing.
-
-The pilots' sizes and what they can return say how many cores go, and no claim: more than should come free may be asked
-for, as the last resort. Parts are decided on again each cycle until the need's moment, beside what is asked for
-already (`standing`); what did not come back by then is taken from whole pilots.
+Each part that a pilot could return is a row beside that of its end: its cores, and what idles in it until they are
+free, by its claims. Cores that come free one by one cost nothing where jobs of one core wait. What pilots hold and can
+return says how many cores go, and no claim: what should not come free in time is asked for as the last resort. Parts
+are decided on again each cycle until the need's moment, beside what is asked for already; what did not come back by
+then is taken from whole pilots.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
+from drainwise.facts.cut_deadline import busy_share
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.candidates import Candidates
+from drainwise.reclaim.choose.by_cores import plan_cores
+from drainwise.reclaim.choose.plan import Rules
+from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Mask, Real, Rows, Whole, sums
+from drainwise.reclaim.choose.sets import MOST_PRODUCTS
+from drainwise.reclaim.cut_wastes import StatedCurve, has_curve
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.threshold import open_since
-from drainwise.reclaim.parts.free_ahead import FreeAhead
 from drainwise.reclaim.plan import PartOrder, UserPlan
 from drainwise.reclaim.policies import BY_WASTE
 from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.amounts_of_menus import cheapest_amounts
-from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.valued import cost_of
+from drainwise.room.choice import PartMade
+from drainwise.room.demand import DemandLeft, RoomFacts
+from drainwise.room.user_pilots import Parts, with_parts
 
+MOST_PARTS, MOST_BY_CORES = 12, 64
+"""Parts of a pilot that are looked at beside what it was asked for: on its place, and where cores are counted."""
+UNEXPECTED = 1e12
+"""Wasted core-seconds that a core counts as which is not expected in time: more than any whole pilot."""
 _SOONER = 1e-3
 """Wasted core-seconds that a core-second of waiting counts as: nothing but a tie is decided by it."""
+_LOOKS = 12
+"""Times between now and the moment at which is looked for what is free."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +57,10 @@ class PartsUntil:
 
 @dataclass(frozen=True)
 class Mix:
-    """What one user gives back: whole pilots by their rows, and the orders for parts of others.
-
-    price: core-seconds that each core costs of the pilots that go as a whole.
-    """
+    """What one user gives back: whole pilots by their rows, and the orders for parts of others."""
 
     whole: tuple[int, ...]
     parts: tuple[PartOrder, ...]
-    price: float = 0.0
 
 
 def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> PartsUntil | None:
@@ -71,157 +76,184 @@ def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history
     return PartsUntil(min(since.values(), default=now) + settings.horizon, max(1, chunk), since)
 
 
-def standing(able: Candidates, until: PartsUntil) -> list[PartOrder]:
-    """Return the wishes that stand and that are counted on, as parts; those that come first have the least to return.
+class PartsAhead:
+    """What should come free in one user's pilots until parts count no more, if nothing new starts; n pilots.
 
-    What a cycle counted on counts until it is returned or the time of the wish is over, whatever a later report lets
-    expect, unless by that no payload at all ends in time; what nobody counted on yet, as far as it should come free.
+    By the curves that pilots state, else by their other claims; of a pilot that is not believed nothing is expected.
+    can: n, cores that each can return. asked, counted: n, cores that it was asked for and has not returned, and of
+    these those that are counted on: what a cycle counted on counts until it is returned or the time of the wish is
+    over, whatever a later report lets expect, unless by that no payload at all ends in time; what nobody counted on
+    yet, as far as it should come free.
     """
-    rows = [row for row, one in enumerate(able.pilots) if one.can_return and one.returning]
-    if not rows:
-        return []
-    ahead, it, found = _single_cores(able, until), able.figures.columns, []
-    for row in rows:
-        pilot = able.pilots[row]
-        cores = min(pilot.returning, pilot.can_return)
-        counted = min(cores, ahead.chunks(row))
-        if not it.believed[row] or it.first_exp_job_end[row] < until.due:
-            counted = min(cores, max(counted, able.history.counted.get(pilot.run, 0) - pilot.returned))
-        else:  # what is free by now is all that comes: in chunks of more it would stay there
-            cores = counted
-        if counted > 0:
-            back = ahead.back(row)
-            when = back[counted] if counted < len(back) else None
-            one = _order(able, row, cores, 0, when, replace(until, chunk=min(until.chunk, counted)))
-            found.append(replace(one, counted=counted))
-    return sorted(found, key=lambda one: (one.counted, one.pilot.run))
+
+    def __init__(self, able: Candidates, until: PartsUntil) -> None:
+        self.able, self.until, now = able, until, able.figures.now
+        it = able.figures.columns
+        self.can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
+        self._times = np.linspace(now, max(now, until.due), _LOOKS + 1)
+        stated = has_curve(it)
+        curve = StatedCurve(it, now) if stated.any() else None
+        claims = it.cores, it.used_cpu, it.first_exp_job_end, it.last_exp_job_end, it.add_final_exp_waste
+        shares = []
+        for moment in self._times.tolist():
+            share = busy_share(*claims, now, moment)
+            shares.append(share if curve is None else np.where(stated, curve.busy_share(moment), share))
+        busy = np.minimum.accumulate(it.used_cpu * np.array(shares), axis=0)
+        self._free = np.where(it.believed, np.clip(it.cores - busy, 0, self.can), 0.0)
+        free = np.floor(self._free[-1] + 1e-9).astype(np.int64)
+        asked = np.minimum(np.array([one.returning for one in able.pilots], dtype=np.int64), self.can)
+        known = np.array([able.history.counted.get(one.run, 0) - one.returned for one in able.pilots], dtype=np.int64)
+        goes_on = ~it.believed | (it.first_exp_job_end < until.due)
+        self.counted = np.minimum(asked, np.maximum(free, np.where(goes_on, known, 0)))
+        self.asked = np.where(goes_on, asked, self.counted)  # else what is free by now is all that comes
+
+    def look(self, row: Whole, cores: Whole, chunk: Whole, taken: Whole) -> tuple[Real, Real, Real]:
+        """Return what idles until so many cores of these pilots are free, when that should be, and what a part costs.
+
+        In core-seconds, and UNIX s, infinite where it is not to be expected. taken: of the cores those that others get,
+        the first that come free; the rest is of use in chunks.
+        """
+        free, cores = np.maximum(self._free[:, row] - taken, 0.0) + 1e-9, cores - taken
+        idle = np.where(chunk > 1, free % chunk, 0.0)[:-1] * np.diff(self._times)[:, None]
+        idled = np.concatenate([np.zeros((1, len(row))), np.cumsum(idle, axis=0)])
+        is_expected = free[-1] >= cores
+        at = np.where(is_expected, (free >= cores).argmax(axis=0), _LOOKS)
+        waste = np.rint(idled[at, np.arange(len(row))])
+        missing = np.where(is_expected, 0, cores - np.floor(free[-1]))
+        cost = waste + _SOONER * cores * (self._times[at] - self._times[0]) + UNEXPECTED * missing
+        return waste, np.where(is_expected, self._times[at], np.inf), cost
+
+    def order(self, row: int, counted: int, chunk: int, cores: int = 0) -> PartOrder:
+        """Return an order for cores of a pilot that are counted on, or for more; chunk: of use together."""
+        stands = counted <= self.counted[row]
+        look = (counted, 1, 0) if stands else (counted, chunk, self.counted[row])
+        wastes, moments, _ = self.look(*(np.array([one], dtype=np.int64) for one in (row, *look)))
+        back = int(-(-moments[0] // 1)) if counted and np.isfinite(moments[0]) else None
+        one, due, cores, waste = self.able[row], self.until.due, max(cores, counted), int(wastes[0])
+        when = f"these should be back by {clock(back)}" if back is not None else f"as many as end by {clock(due)}"
+        together = f", {chunk} together" if chunk > 1 else ""
+        reason = (
+            f"returns {cores} of its {one.pilot.cores} cores{together}, as its payloads end, and goes on: {when}, "
+            f"{core_hours(waste)} idle until then"
+        )
+        return PartOrder(one, cores, due, chunk, back, waste, reason, counted)
+
+    def needed(self, row: int, cores: int, chunk: int) -> PartOrder:
+        """Return an order for cores that are needed; what the pilot was asked for stands where all of it is."""
+        return self.order(row, cores, min(cores, chunk), int(self.asked[row]) if cores == self.counted[row] else 0)
 
 
-def free_by_place(able: Candidates, until: PartsUntil) -> dict[str, int]:
-    """Return by place how many cores of these pilots should come free there in time."""
-    ahead, found = _single_cores(able, until), Counter[str]()
-    for row, pilot in enumerate(able.pilots):
-        found[pilot.place] += ahead.chunks(row)
-    return dict(found)
+def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Whole) -> Parts:
+    """Return what pilots on one place each could return for jobs without room, by facts alone, and what that costs.
 
-
-def _single_cores(able: Candidates, until: PartsUntil) -> FreeAhead:
-    can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
-    return FreeAhead(able.figures.columns, can, np.zeros_like(can), able.figures.now, until.due, 1)
-
-
-def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
-    """Return the mix for what one user has to give back, as `mix_of`: what stands counts first, the rest is chosen."""
-    stands, left = [], need.cores
-    for one in standing(able, until):
-        whole = min(one.counted, left) // until.chunk * until.chunk
-        if whole > 0:
-            stands.append(one.of_these(whole))
-            left -= whole
-    if not stands:
-        return mix_of(able, need, until, settings)
-    taken = {one.pilot.run: one.counted for one in stands}
-    given = need.cores - max(0, left)
-    rest = Need(max(0, left), need.most - given)
-    more = mix_of(able, rest, until, settings, taken) if rest.cores else None
-    return Mix((), tuple(stands)) if more is None else Mix(more.whole, together((*stands, *more.parts)))
-
-
-def together(parts: Iterable[PartOrder]) -> tuple[PartOrder, ...]:
-    """Return the parts, those of one pilot as one: for all cores, in chunks of the largest."""
-    found: dict[str, PartOrder] = {}
-    for one in parts:
-        known = found.get(one.pilot.run)
-        found[one.pilot.run] = one if known is None else known.beside(one)
-    return tuple(found.values())
-
-
-def mix_of(
-    able: Candidates,
-    need: Need,
-    until: PartsUntil,
-    settings: ReclaimSettings,
-    taken: Mapping[str, int] = MappingProxyType({}),
-    is_sure: bool = False,
-) -> Mix | None:
-    """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it.
-
-    That is so where nobody can return anything, and where whole chunks would take more cores than may go.
-    taken: cores of pilots that go on which are asked for already, by run: parts are beside these. is_sure: nothing is
-    asked for that is not expected in time.
+    For kind after kind that may run there: what its next job lacks beside the cores that lie free, all with the kinds
+    before, as many as could have room, one job; all that the pilot can return, and less of it. pilots: of all users, by
+    place: where there are many, less is looked at.
     """
-    before = np.array([taken.get(one.run, 0) for one in able.pilots], dtype=np.int64)
-    can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
-    chunk, now = until.chunk, able.figures.now
-    least, most = need.cores // chunk, need.most // chunk
-    if least < 1 or not ((can >= chunk).any() or taken):
-        return None
-    ahead = FreeAhead(able.figures.columns, can, before, now, until.due, chunk)
-    can = np.maximum(can - before, 0)
-    sizes = np.where(before > 0, 0, able.sizes)
-    cost = cost_of(able.figures, settings)
-    dearest = np.inf if is_sure else 2 * chunk * (float(np.max(cost / able.sizes)) + max(0, until.due - now))
-    menus = [
-        _menu(_cost(ahead, row, chunk, now), int(can[row]) // chunk, int(size) // chunk, float(cost[row]), dearest)
-        for row, size in enumerate(sizes)
-    ]
-    largest = int(sizes.max()) // chunk
-    amounts, _ = cheapest_amounts(menus, least, min(most, least + largest))
-    whole, parts = [], []
-    for row, amount in enumerate(amounts):
-        if amount and _goes(amount, int(sizes[row]), chunk, int(can[row]), menus[row], float(cost[row])):
-            whole.append(row)
-        elif amount:
-            parts.append(_part(able, row, amount, ahead, until))
-    if sum(int(able.sizes[row]) for row in whole) + sum(one.cores for one in parts) > need.most:
-        return None
-    price = sum(float(cost[row]) for row in whole) / max(1, sum(int(able.sizes[row]) for row in whole))
-    return Mix(tuple(whole), tuple(parts), price)
+    able, kinds = ahead.able, [row for row, one in enumerate(facts.kinds) if left.jobs[row] and _is_for_parts(one)]
+    row = np.array(
+        [row for row, one in enumerate(able.pilots) if one.can_return and not one.pieces and one.place in facts.index],
+        dtype=np.int64,
+    )
+    some = [able.pilots[one] for one in row.tolist()]
+    at = np.array([facts.index[one.place] for one in some], dtype=np.int64)
+    held = np.array([(one.cores, one.holds.memory if one.holds else 0) for one in some], dtype=float).reshape(-1, 2)
+    can, counted = ahead.can[row], ahead.counted[row]
+    room = np.maximum(left.room[at, 0] + sums(at, counted, len(facts.places))[at], 0)
+    most = np.clip(MOST_PRODUCTS ** (1 / np.maximum(pilots[at], 1)) - 2, 2, MOST_PARTS).astype(np.int64)
+    cores, number, every = np.zeros((MOST_PARTS, len(row)), dtype=np.int64), 0 * can, 0.0 * can
+    each = np.zeros((len(kinds), len(row)), dtype=np.int64)
+
+    def add(amount: Whole, good: Mask | bool, spare: int = 1) -> None:
+        new = good & (amount > counted) & (amount <= can) & (number < most - spare) & ~(cores == amount).any(axis=0)
+        cores[number[new], new] = amount[new]
+        number[new] += 1
+
+    for place, kind in enumerate(kinds):
+        needs, may = facts.kinds[kind].needs, facts.may[kind, at]
+        memory = np.ceil(needs.memory * held[:, 0] / np.maximum(held[:, 1], 1e-9) - 1e-9)
+        each[place] = np.where(may, np.minimum(np.maximum(needs.cores, memory), 1e9), 0)
+        lacking = (needs.cores - room % needs.cores).astype(np.int64)
+        every += each[place] * left.jobs[kind]
+        add(lacking, may & (lacking < needs.cores))
+        add(np.minimum(every, 1e9).astype(np.int64), may)
+        add(each[place] * np.minimum(can // np.maximum(each[place], 1), left.jobs[kind]), may)
+        add(each[place], may)
+    add(can, every > 0, 0)
+    least = np.min(each, axis=0, where=each > 0, initial=1 << 30)
+    for less in range(1, MOST_PARTS):
+        add(can - less, (every > 0) & (can - less >= np.minimum(least, can // 2)), 0)
+    stands, (slot, whose) = np.flatnonzero(counted), np.nonzero(cores)
+    pilot, amount = np.concatenate((stands, whose)), np.concatenate((counted[stands], cores[slot, whose]))
+    largest, first, taken = 0 * pilot, amount, counted[pilot]
+    for place, kind in enumerate(kinds):
+        size = each[place][pilot]
+        better = (largest < size) & (size <= amount)
+        largest = np.where(better, size, largest)
+        first = np.where(better, np.minimum(amount // np.maximum(size, 1), left.jobs[kind]) * size, first)
+    first = np.maximum(first, taken)  # of use together; the rest serves smaller jobs
+    cost = ahead.look(row[pilot], first, np.where(largest, largest, amount), taken)[2]
+    cost += ahead.look(row[pilot], amount, 0 * amount + 1, first)[2]
+    return Parts(row[pilot], amount, cost, np.arange(len(pilot)) < len(stands))
 
 
-def _menu(idle: Real, can: int, whole: int, cost: float, dearest: float) -> Real:
-    """Return what each number of chunks of one pilot costs; what is no whole chunk of it is of no use.
+def _is_for_parts(kind: JobKind) -> bool:
+    return kind.places == 1 and not (kind.whole or kind.needs.gpus or kind.needs.others)
 
-    idle: until 0, 1, 2, … chunks are free. can: chunks that it can return. whole, cost: when all of it goes. dearest:
-    for each chunk that is not expected in time.
+
+def with_single_cores(
+    ahead: PartsAhead, parts: Sequence[PartMade], facts: RoomFacts, left: DemandLeft, going: Collection[str]
+) -> list[PartOrder]:
+    """Return the orders for parts; with one anew for jobs of one core all other pilots where these may run get one.
+
+    Each for all such jobs, since nothing idles for that; where all parts stand, no pilot is asked for more than it was.
+    going: runs that end.
     """
-    menu = np.full(max(can, whole) + 1, np.inf)
-    expected = len(idle) - 1
-    menu[: expected + 1] = idle
-    menu[expected + 1 : can + 1] = idle[expected] + dearest * np.arange(1, can - expected + 1)
-    if whole:
-        menu[whole] = min(menu[whole], cost)
-    return menu
-
-
-def _cost(ahead: FreeAhead, row: int, chunk: int, now: int) -> Real:
-    """Return what idles until 0, 1, 2, … chunks of a pilot are free; of equals those that are free sooner cost less."""
-    waits = np.array(ahead.back(row), dtype=float) - now
-    found: Real = ahead.idle(row) + _SOONER * chunk * np.cumsum(waits)
+    able = ahead.able
+    rows = {one.run: row for row, one in enumerate(able.pilots)}
+    found = [ahead.needed(rows[one.run], one.cores, one.together) for one in parts]
+    at = np.array([facts.index.get(one.place, -1) for one in able.pilots], dtype=np.int64)
+    stand, others = all(one.stands for one in found), np.ones(len(able), dtype=bool)
+    others[[rows[run] for run in (*going, *(one.run for one in parts)) if run in rows]] = False
+    for kind in np.flatnonzero((facts.cores == 1) & ~facts.whole & (left.jobs > 0)).tolist():
+        may = facts.may[kind, at] & (at >= 0)
+        cores = np.minimum([one.returning for one in able.pilots] if stand else ahead.can, left.jobs[kind]) * may
+        if may[[rows[one.run] for one in parts]].any():
+            found += [ahead.order(row, 0, 1, int(cores[row])) for row in np.flatnonzero(others & (cores > 0)).tolist()]
+            others &= cores == 0
     return found
 
 
-def _goes(amount: int, size: int, chunk: int, can: int, menu: Real, cost: float) -> bool:
-    """Decide whether so many chunks mean that the whole pilot goes."""
-    return amount == size // chunk and (amount > can // chunk or bool(menu[amount] >= cost))
+def core_parts(ahead: PartsAhead, cores: int, chunk: int) -> Parts:
+    """Return what each pilot could return of so many cores, in whole chunks, where it is not known where jobs wait."""
+    most, stand = (np.minimum(some, cores) // chunk for some in (ahead.can, ahead.counted))
+    step = np.maximum(1, -(-most // MOST_BY_CORES))
+    pilot = np.repeat(np.arange(len(most)), -(-most // step))
+    turn = np.arange(len(pilot)) - np.searchsorted(pilot, pilot)
+    size = (most - stand)[pilot] - turn * step[pilot]
+    pilot, size, stands = pilot[size > 0], (stand[pilot] + size)[size > 0] * chunk, np.flatnonzero(stand)
+    cost = ahead.look(pilot, size, np.full(len(size), chunk), stand[pilot] * chunk)[2]
+    both, sizes = np.concatenate((stands, pilot)), np.concatenate((stand[stands] * chunk, size))
+    return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
 
 
-def _part(able: Candidates, row: int, chunks: int, ahead: FreeAhead, until: PartsUntil) -> PartOrder:
-    idle, back, cores = ahead.idle(row), ahead.back(row), chunks * until.chunk
-    should = min(chunks, len(idle) - 1)
-    one = _order(able, row, cores, int(idle[should]), back[should] if should == chunks else None, until)
-    return replace(one, counted=cores)
-
-
-def _order(able: Candidates, row: int, cores: int, waste: int, back: int | None, until: PartsUntil) -> PartOrder:
-    pilot = able.pilots[row]
-    when = f"these should be back by {clock(back)}" if back is not None else f"as many as end by {clock(until.due)}"
-    together = f", {until.chunk} together" if until.chunk > 1 else ""
-    reason = (
-        f"returns {cores} of its {pilot.cores} cores{together}, as its payloads end, and goes on: {when}, "
-        f"{core_hours(waste)} idle until then"
-    )
-    return PartOrder(able[row], cores, until.due, until.chunk, back, waste, reason)
+def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
+    """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it."""
+    chunk, ahead = until.chunk, PartsAhead(able, until)
+    cores = need.cores // chunk * chunk
+    parts = core_parts(ahead, cores, chunk)
+    if not len(parts.pilot):
+        return None
+    size, every, none = able.sizes.astype(float), np.arange(len(able)), np.zeros(len(able), dtype=np.int64)
+    loss = size * np.maximum(able.figures.now - able.figures.columns.started, 0)
+    spends, claim = np.column_stack((size, none)), cost_of(able.figures, settings)
+    rows = with_parts(Rows(every, none + KILL, none, spends, loss, claim, every, none, size[:, None]), parts)
+    one, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
+    limits = Limits(one, zero, one[:, None], zero + need.most, one + CORES, zero)
+    gone = np.flatnonzero(plan_cores(rows, limits, float(cores), Rules(idle=0.0)).gone).tolist()
+    given = [(int(rows.pilot[row]), int(rows.spends[row, CORES])) for row in gone if rows.way[row] != KILL]
+    whole = tuple(row for row in gone if rows.way[row] == KILL)
+    return Mix(whole, tuple(ahead.needed(pilot, cores, chunk) for pilot, cores in given))
 
 
 def with_all_asked(parts: Iterable[UserPlan], until: PartsUntil | None) -> list[UserPlan]:
@@ -232,27 +264,19 @@ def with_all_asked(parts: Iterable[UserPlan], until: PartsUntil | None) -> list[
     """
     if until is None or until.chunk > 1:
         return list(parts)
-    return [_all_asked(part, until) if part.returns else part for part in parts]
+    return [_all_asked(part, PartsAhead(part.open, until)) if part.returns else part for part in parts]
 
 
-def _all_asked(part: UserPlan, until: PartsUntil) -> UserPlan:
-    going, chosen = {order.pilot.run for order in part.orders}, {one.pilot.run: one for one in part.returns}
-    missing = part.need.cores - part.cores_given
-    found = []
-    for row, pilot in enumerate(part.open.pilots):
-        order, one = order_of(part.open, row, missing, until), chosen.get(pilot.run)
-        if order is None or pilot.run in going:
-            continue
-        if one is not None:
-            order = one if one.cores >= order.cores else replace(order, counted=one.counted)
-        found.append(order)
+def _all_asked(part: UserPlan, ahead: PartsAhead) -> UserPlan:
+    going, chosen = {order.pilot.run for order in part.orders}, {one.pilot.run: one.counted for one in part.returns}
+    missing, pilots = part.need.cores - part.cores_given, part.open.pilots
+    cores = np.minimum(ahead.can, missing)
+    found = [
+        ahead.order(row, chosen.get(pilots[row].run, 0), 1, int(cores[row]))
+        for row in np.flatnonzero(cores > 0).tolist()
+        if pilots[row].run not in going
+    ]
     return replace(part, returns=tuple(found))
-
-
-def order_of(able: Candidates, row: int, missing: int, until: PartsUntil) -> PartOrder | None:
-    """Return an order for as many of the missing single cores as a pilot can return; None for none."""
-    cores = min(able.pilots[row].can_return, missing)
-    return _order(able, row, cores, 0, None, until) if cores > 0 else None
 
 
 def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: float) -> tuple[Pilot, ...]:
