@@ -167,8 +167,6 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
         limit = at_most(limit, at_least(now + settings.need_left, soonest))
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
     earliest = at_most(soonest, limit)
-    if settings.drain_only:  # nothing says how long who reports nothing needs
-        earliest = where(it.silent & it.drains, limit, earliest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     goes_on = goes_on_starting(it)

@@ -160,10 +160,7 @@ def _of_user(
     # Pilots that end anywhere make no room that needs several pilots of one place.
     alone, together = (_price(part, one, due - now, settings) for one in (ends, (0.0, 0.0)))
     prices = {unit: together if number > 1 else alone for unit, number in pilots.items()}
-    first = part.open.figures.unprotected
-    if settings.drain_only:  # nothing says how long who reports nothing needs: it has all the time that is left
-        first = first | (it.silent & it.drains)
-    at_once = {one.run for one, is_first in zip(part.open.pilots, first) if is_first}
+    at_once = {one.run for one, is_first in zip(part.open.pilots, part.open.figures.unprotected) if is_first}
     at_once |= {one.pilot.run for one in part.orders if _is_of_set(one.room, pilots[_unit(one)])}
     not_later = shared | {_unit(order) for order in part.orders if order.pilot.run in at_once}
     held = {unit for unit in cores if unit not in not_later and waste[unit] > prices[unit] * cores[unit]}
