@@ -94,16 +94,13 @@ class Figures:
     @property
     def least(self) -> Real:
         """Waste of the cheapest way that counts: with what waiting for the cores is worth, where that has a cost."""
-        found: Real = at_most(self.drained, self.kill)
-        return self._in_cheapest_way((self.leave, self.cut, self.kill)) if self.waiting_cost else found
+        return self._in_cheapest_way((self.leave, self.cut, self.kill))
 
     @property
-    def waiting(self) -> Real:
-        """What waiting for the cores is worth in the cheapest way, in whole core-seconds."""
-        found: Real = everywhere(0.0, self.columns.cores)
-        if self.waiting_cost:
-            found = rounded(self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits))
-        return found
+    def price(self) -> Real:
+        """Its waste, and what waiting for the cores is worth, in whole core-seconds."""
+        waiting = self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits)
+        return self.least + rounded(waiting)
 
     @property
     def drain_time(self) -> Real:
@@ -119,12 +116,11 @@ class Figures:
 
     def _in_cheapest_way(self, values: tuple[Real, Real, Real]) -> Real:
         """Return of three values, for leaving, cut and killed, that of the cheapest way, with waiting counted."""
-        least, found = everywhere(INFINITE, self.columns.cores), values[0]
-        for waste, wait, value in zip((self.leave, self.cut, self.kill), self._waits, values):
-            cost = waste + self.waiting_cost * self.columns.cores * wait
-            is_less = cost < least
-            least, found = where(is_less, cost, least), where(is_less, value, found)
-        return found
+        import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
+
+        waits = self.waiting_cost * self.columns.cores * np.array(self._waits)
+        way = (np.array((self.leave, self.cut, self.kill)) + waits).argmin(axis=0)
+        return np.array(values)[way, np.arange(len(self))]
 
     @property
     def priority(self) -> Real:

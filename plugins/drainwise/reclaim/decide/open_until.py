@@ -4,9 +4,10 @@ A job that only a whole set of pilots serves, on several places or on a place fo
 go at once, and leases that end on its places count for nothing before they have ended.
 
 The need of an account is open since it first was owed cores that it waits for, until `horizon` later. The journal
-remembers since when; without it that is now. Leases that end by then give their cores back by themselves, and other
-pilots end, too. Who goes, and how many, is decided as ever; each of them is ordered when ending it is cheap now, as
-`threshold_of` says, and at the last moment whatever it costs. Claims have a part only in when a user's own pilots go.
+remembers since when; without it that is now. Leases that end by then give their cores back by themselves, other pilots
+end, too, and so do jobs of those who wait, in whose cores others of theirs start. Who goes, and how many, is decided as
+ever; each of them is ordered when ending it is cheap now, as `threshold_of` says, and at the last moment whatever it
+costs. Claims have a part only in when a user's own pilots go.
 
 Where every pilot gets time to drain, the last moment is earlier by the least of it, so that the cores are back in time.
 """
@@ -17,13 +18,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.ends_seen import EndsSeen
-from drainwise.reclaim.open_need.natural_ends import cores_that_end, likely
-from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, open_since, threshold_of
+from drainwise.reclaim.open_need.pilots_look import EndsSeen
+from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, cores_that_end, likely, open_since, threshold_of
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import owed
@@ -121,7 +124,12 @@ def last_moment(due: int, settings: ReclaimSettings) -> int:
 
 
 def waits_for_cheaper(
-    users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings, history: History
+    snapshot: Snapshot,
+    users: Sequence[UserPlan],
+    need: OpenUntil | None,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
 ) -> list[UserPlan]:
     """Return each user's part at `now` (UNIX s) without the orders that are better given later."""
     if need is None or now >= last_moment(need.due, settings):
@@ -131,7 +139,21 @@ def waits_for_cheaper(
         for order in part.orders:
             users_of[_unit(order)].add((part.account, part.user))
     shared = {unit for unit, whose in users_of.items() if len(whose) > 1}
-    return [_of_user(part, shared, need.due, now, settings, history) for part in users]
+    own, missing = _own_ends(snapshot, need, now, history), sum(part.cores_given + part.later for part in users)
+    own = [one / max(1, missing) for one in own]
+    return [_of_user(part, shared, own, need.due, now, settings, history) for part in users]
+
+
+def _own_ends(snapshot: Snapshot, need: OpenUntil, now: int, history: History) -> Sequence[float]:
+    """Return the cores that should come free by then as jobs of those who wait end, and the variance of the number."""
+    found = [(0.0, 0.0)]
+    for (account, user), pilots in pilots_by_user(snapshot.pilots).items():
+        if account in need.since:
+            sizes = np.array([one.cores for one in pilots], dtype=np.int64)
+            started = np.array([one.started for one in pilots], dtype=float)
+            seen = history.ends.get(user, EndsSeen())
+            found.append(cores_that_end(sizes, started, now, need.due - now, seen))
+    return sum(mean for mean, _ in found), sum(spread**2 for _, spread in found)
 
 
 def _unit(order: Order) -> str:
@@ -147,8 +169,15 @@ def _is_of_set(room: RoomFor | None, pilots: int) -> bool:
 
 
 def _of_user(
-    part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings, history: History
+    part: UserPlan,
+    shared: set[str],
+    own: Sequence[float],
+    due: int,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
 ) -> UserPlan:
+    """own: cores that come as jobs of those who wait end, and the variance, for each core that is missing."""
     waste, cores, pilots = Counter[str](), Counter[str](), Counter[str]()
     for order in part.orders:
         unit = _unit(order)
@@ -157,6 +186,8 @@ def _of_user(
         pilots[unit] += 1
     it = part.open.figures.columns
     ends = cores_that_end(it.cores, it.started, now, due - now, history.ends.get(part.user, EndsSeen()))
+    missing = part.cores_given + part.later
+    ends = ends[0] + own[0] * missing, (ends[1] ** 2 + own[1] * missing) ** 0.5
     # Pilots that end anywhere make no room that needs several pilots of one place.
     alone, together = (_price(part, one, due - now, settings) for one in (ends, (0.0, 0.0)))
     prices = {unit: together if number > 1 else alone for unit, number in pilots.items()}
