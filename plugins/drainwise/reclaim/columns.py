@@ -136,14 +136,16 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    table = list(zip(*(_row(pilot, now, settings, history) for pilot in pilots)))
-    fields = dataclasses.fields(Columns)[:-1]
-    columns = (np.array(table[at] if table else (), dtype=_DTYPES[one.type]) for at, one in enumerate(fields))
+    table: list[Any] = list(zip(*(_row(pilot, now, settings, history) for pilot in pilots)))
     curves = np.full((len(pilots), 3 * MOST_POINTS), np.nan)
-    for row, curve in enumerate(table[-1] if table else ()):
+    for row, curve in enumerate(table.pop() if table else ()):
         if curve:
             curves[row] = curve
-    return Columns(*columns, curves)
+    fields = dataclasses.fields(Columns)[:-1]
+    dtypes = (_DTYPES[one.type] for one in fields)
+    columns: list[Any] = [np.array(one, dtype) for one, dtype in zip(table or [()] * len(fields), dtypes)]
+    columns.append(curves)
+    return Columns(*columns)
 
 
 def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:

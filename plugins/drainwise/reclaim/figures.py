@@ -100,7 +100,8 @@ class Figures:
     def price(self) -> Real:
         """Its waste, and what waiting for the cores is worth, in whole core-seconds."""
         waiting = self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits)
-        return self.least + rounded(waiting)
+        found: Real = self.least + rounded(waiting)
+        return found
 
     @property
     def drain_time(self) -> Real:
@@ -120,7 +121,8 @@ class Figures:
 
         waits = self.waiting_cost * self.columns.cores * np.array(self._waits)
         way = (np.array((self.leave, self.cut, self.kill)) + waits).argmin(axis=0)
-        return np.array(values)[way, np.arange(len(self))]
+        found: Real = np.array(values)[way, np.arange(len(self))]
+        return found
 
     @property
     def priority(self) -> Real:
