@@ -94,34 +94,30 @@ class Figures:
     @property
     def least(self) -> Real:
         """Waste of the cheapest way that counts: with what waiting for the cores is worth, where that has a cost."""
-        return self._in_cheapest_way((self.leave, self.cut, self.kill))
+        return self._cheapest[0]
 
     @property
     def price(self) -> Real:
         """Its waste, and what waiting for the cores is worth, in whole core-seconds."""
-        waiting = self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits)
-        found: Real = self.least + rounded(waiting)
+        waste, waiting = self._cheapest
+        found: Real = waste + rounded(waiting)
         return found
+
+    @property
+    def _cheapest(self) -> tuple[Real, Real]:
+        """Waste of the cheapest way of each, and what waiting for its cores is worth."""
+        import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
+
+        leaves, killed = np.where(self.leave < INFINITE, self.remaining, 0.0), np.full(len(self), float(self.notice))
+        waits = np.array((leaves, self.cut_deadline - self.now, killed)) * self.waiting_cost * self.columns.cores
+        wastes = np.array((self.leave, self.cut, self.kill))
+        way = (wastes + waits).argmin(axis=0), np.arange(len(self))
+        return wastes[way], waits[way]
 
     @property
     def drain_time(self) -> Real:
         """Seconds until the cores are back in the cheaper way to drain."""
         found: Real = where(self.leave <= self.cut, self.remaining, self.cut_deadline - self.now)
-        return found
-
-    @property
-    def _waits(self) -> tuple[Real, Real, Real]:
-        """Seconds until the cores are back: by leaving, cut and killed; 0 where it does not count."""
-        leaves = where(self.leave < INFINITE, self.remaining, 0.0)
-        return leaves, self.cut_deadline - self.now, everywhere(self.notice, self.columns.cores)
-
-    def _in_cheapest_way(self, values: tuple[Real, Real, Real]) -> Real:
-        """Return of three values, for leaving, cut and killed, that of the cheapest way, with waiting counted."""
-        import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
-
-        waits = self.waiting_cost * self.columns.cores * np.array(self._waits)
-        way = (np.array((self.leave, self.cut, self.kill)) + waits).argmin(axis=0)
-        found: Real = np.array(values)[way, np.arange(len(self))]
         return found
 
     @property
