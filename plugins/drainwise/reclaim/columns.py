@@ -103,25 +103,21 @@ def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValue
 
     A fresh report has all that the metrics need. One of what was seen has it once the ends are learned.
     """
-    if pilot.report is None:
-        return None
-    standing, rule = standing_of(pilot, now, heartbeat_limit)
-    if standing not in BELIEVED_STANDINGS and (standing != OBSERVED or rule):
-        return None
-    return _values(pilot, pilot.report, now)
+    values, is_whole = _values(pilot, now, heartbeat_limit)
+    return values if is_whole else None
 
 
-def seen_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
-    """Return what its node saw of a pilot whose ends are not known; of its ends nothing counts. None for any other."""
+def _values(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[ClaimedValues | None, bool]:
+    """Return what counts of its report, and whether its ends do; they do not where its node sees it and knows none."""
     report = pilot.report
-    if report is None or standing_of(pilot, now, heartbeat_limit)[0] != OBSERVED or report.last_exp_job_end is not None:
-        return None
-    return _values(pilot, report, now)
-
-
-def _values(pilot: Pilot, report: PilotReport, now: int) -> ClaimedValues:
+    if report is None:
+        return None, False
+    standing, rule = standing_of(pilot, now, heartbeat_limit)
+    is_whole = standing in BELIEVED_STANDINGS or (standing == OBSERVED and not rule)
+    if not is_whole and (standing != OBSERVED or report.last_exp_job_end is not None):
+        return None, False
     said = bounded(report, pilot.cores, pilot.started, pilot.lease_end, now)
-    return ClaimedValues(
+    values = ClaimedValues(
         said.heartbeat,
         used_cpu=said.used_cpu or 0.0,
         last_job_start=said.last_job_start or now,
@@ -130,6 +126,7 @@ def _values(pilot: Pilot, report: PilotReport, now: int) -> ClaimedValues:
         add_uncom_time=said.add_uncom_time or 0.0,
         add_final_exp_waste=said.add_final_exp_waste or 0.0,
     )
+    return values, is_whole
 
 
 def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
@@ -162,16 +159,15 @@ _DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
 
 def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
     """Return the values of `Columns` in their order."""
-    claims = claimed_values(pilot, now, settings.heartbeat_limit)
-    seen = None if claims is not None else seen_values(pilot, now, settings.heartbeat_limit)
-    values = claims or seen or _NO_CLAIMS
-    client, report = PROFILES.get(pilot.client, PAPER), pilot.report if claims is not None else None
+    stated, is_believed = _values(pilot, now, settings.heartbeat_limit)
+    values = stated or _NO_CLAIMS
+    client, report = PROFILES.get(pilot.client, PAPER), pilot.report if is_believed else None
     priority = (report is not None and report.priority_factor) or 0
     return (
         pilot.cores,
         float(pilot.started),
         math.inf if pilot.lease_end is None else float(pilot.lease_end),
-        claims is not None,
+        is_believed,
         values.used_cpu,
         values.last_job_start,
         values.first_exp_job_end,
@@ -180,13 +176,13 @@ def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) ->
         min(max(values.add_final_exp_waste, -_MOST), _MOST),
         float(min(max(priority, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)),
         report is not None and report.can_postpone_last_job is False,
-        doubt(history.trust.get(pilot.user), settings.trust) if claims is not None else 0.0,
+        doubt(history.trust.get(pilot.user), settings.trust) if is_believed else 0.0,
         history.spared.get(pilot.run, 0) >= (settings.trust.spared or math.inf),
         float(max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)),
         client.drains,
         history.broken.get(pilot.user, BROKEN_PROMISES),
         values.heartbeat,
-        seen is not None,
+        stated is not None and not is_believed,
         _curve(report),
     )
 
