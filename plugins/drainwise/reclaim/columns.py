@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,16 +133,17 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    table: list[Any] = list(zip(*(_row(pilot, now, settings, history) for pilot in pilots)))
-    curves = np.full((len(pilots), 3 * MOST_POINTS), np.nan)
-    for row, curve in enumerate(table.pop() if table else ()):
-        if curve:
-            curves[row] = curve
-    fields = dataclasses.fields(Columns)[:-1]
-    dtypes = (_DTYPES[one.type] for one in fields)
-    columns: list[Any] = [np.array(one, dtype) for one, dtype in zip(table or [()] * len(fields), dtypes)]
-    columns.append(curves)
-    return Columns(*columns)
+    curves, names = list[tuple[float, ...]](), dataclasses.fields(Columns)[:-1]
+
+    def numbers() -> Iterator[Any]:
+        for pilot in pilots:
+            *row, curve = _row(pilot, now, settings, history)
+            curves.append(curve or _NO_CURVE)
+            yield from row
+
+    table = np.fromiter(numbers(), dtype=float).reshape(-1, len(names)).T
+    columns = [column.astype(_DTYPES[one.type]) for one, column in zip(names, table)]
+    return Columns(*columns, np.array(curves, dtype=float).reshape(-1, len(_NO_CURVE)))  # type: ignore[call-arg]
 
 
 def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:
@@ -154,6 +155,7 @@ def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: H
 
 
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_NO_CURVE = (math.nan,) * 3 * MOST_POINTS
 _DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
 
 
