@@ -31,8 +31,8 @@ def test_chosen_and_spared_each_with_its_reason(pool: AlicesPool, capsys: pytest
         "not needed; with an order: leaves by itself in 16m40s: 0.833 core-h idle until then,"
         " 0.439 core-h for the chance that it does not leave" in lines["slot1_3@node1"]
     )
-    assert lines["slot1_4@node1"].split()[1:8] == ["8", "spare", "-", "-", "-", "30.7", "core-h"]
-    assert "not needed; with an order: it reports nothing; 8 cores x 4h run time" in lines["slot1_4@node1"]
+    assert lines["slot1_4@node1"].split()[1:8] == ["8", "spare", "-", "-", "-", "16.8", "core-h"]
+    assert "not needed; with an order: it reports nothing; 8 cores x 2h16m run time" in lines["slot1_4@node1"]
     assert "no pilot is killed at once ([reclaim] drain_only), whatever its kill waste" in shown
     assert pool.orders == []
 

@@ -251,6 +251,11 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     " --policies site-least-waste,least-waste",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
+PLAYED = {  # tests/scenario/test_played_pool.py
+    "scripts/played_pool",
+    "scripts/played_pool --costs",
+    "scripts/played_pool --traces 4",
+}
 THE_LIES = {"scripts/liars"}  # tests/simulate/test_lies.py
 THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_validation_launched.py
     "drainwise validate request.toml --backend htcondor",
@@ -302,6 +307,7 @@ ALL |= (
     | ON_WHOLE_LOGS
     | THE_ROOM
     | THE_LIES
+    | PLAYED
     | THE_STANDARD_TABLES
     | A_POOL_OF_ONES_OWN
     | ON_SLURM

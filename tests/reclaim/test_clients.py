@@ -75,9 +75,9 @@ def test_who_does_not_drain_never_leaves_by_an_order(client: str) -> None:
     assert LEAVE in {one.kind for one in ways(client, last).options}
 
 
-def test_a_silent_client_that_does_not_drain_gets_no_time_to_do_so() -> None:
-    """It would only lose more."""
-    assert ways("paper", None).drained.deadline == NOW + SITE.horizon
+def test_a_silent_client_gets_its_least_time_whether_it_drains_or_not() -> None:
+    """With more it would only lose more."""
+    assert ways("paper", None).drained.deadline == NOW + SITE.min_grace + SITE.order_latency + SITE.vacate
     assert ways("panda", None).drained.deadline == NOW + SITE.min_grace + SITE.order_latency + PANDA_STOP
 
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import DAY, HOUR
-from drainwise.reclaim.open_need import natural_ends
-from drainwise.reclaim.open_need.ends_seen import EndsSeen
-from drainwise.reclaim.open_need.natural_ends import likely, rate_of_ends
-from drainwise.reclaim.open_need.pilots_look import LONGEST, PERIOD, OrderedPilot, PilotsLook, next_look
+from drainwise.reclaim.open_need import threshold
+from drainwise.reclaim.open_need.pilots_look import LONGEST, PERIOD, EndsSeen, OrderedPilot, PilotsLook, next_look
+from drainwise.reclaim.open_need.threshold import likely, rate_of_ends
 from drainwise.reclaim.totals.arrays import Real, Whole
 
 from .facts import NOW, pilot
@@ -27,7 +26,7 @@ def columns(pilots: Sequence[Pilot]) -> tuple[Whole, Real]:
 
 
 def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> float:
-    return natural_ends.cores_that_end(cores, started, now, left, seen)[0]
+    return threshold.cores_that_end(cores, started, now, left, seen)[0]
 
 
 OLD = columns([pilot(number, started=NOW - 10 * DAY) for number in range(100)])
@@ -63,7 +62,7 @@ def test_who_has_ended_does_not_end_again() -> None:
 def test_of_few_large_pilots_the_number_is_less_certain() -> None:
     seen, left = EndsSeen(1e6, 1e6 * 8 * HOUR), 2 * HOUR
     many, few = (columns([pilot(n, cores=size) for n in range(800 // size)]) for size in (1, 80))
-    (mean, spread), (same, wider) = (natural_ends.cores_that_end(*one, NOW, left, seen) for one in (many, few))
+    (mean, spread), (same, wider) = (threshold.cores_that_end(*one, NOW, left, seen) for one in (many, few))
     assert mean == same and math.isclose(spread, math.sqrt(mean))
     assert math.isclose(wider**2, 80 * spread**2)
 

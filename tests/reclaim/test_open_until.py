@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.ends_seen import EndsSeen
+from drainwise.reclaim.open_need.pilots_look import EndsSeen
 from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.reasons import LATER
@@ -74,6 +75,20 @@ def test_where_pilots_end_by_themselves_nobody_is_ended_for_little() -> None:
     assert ordered(plan(seen, ends=MANY_ENDS)) == []
     assert ordered(plan(seen, ends={"bob": MANY_ENDS["alice"]})) == [YOUNG.run]
     assert len(ordered(plan(seen, since=NOW - HORIZON, ends=MANY_ENDS))) == 2
+
+
+def test_jobs_of_those_who_wait_that_end_count_as_well() -> None:
+    """Bob's jobs end within the hour, and others of his start in their cores."""
+    own = [dataclasses.replace(pilot(20 + one, None, user="bob"), account="group_b") for one in range(8)]
+    seen = snapshot(*OLD, YOUNG, deficit=16)
+    using = tuple(
+        dataclasses.replace(one, cores_in_use=64, cores_owed=80) if one.name == "group_b" else one
+        for one in seen.accounts
+    )
+    with_own = dataclasses.replace(seen, pilots=(*seen.pilots, *own), accounts=using)
+    assert ordered(plan(with_own)) == [YOUNG.run]
+    assert ordered(plan(with_own, ends={"bob": MANY_ENDS["alice"]})) == []
+    assert len(ordered(plan(with_own, since=NOW - HORIZON, ends={"bob": MANY_ENDS["alice"]}))) == 2
 
 
 def test_what_a_limit_leaves_to_later_cycles_is_missing_too() -> None:
@@ -145,12 +160,13 @@ def test_where_pilots_end_by_themselves_who_has_just_begun_is_spared_its_least_t
     assert ordered(plan(snapshot(*fresh, deficit=16), GENTLE, ends=MANY_ENDS)) == []
 
 
-def test_who_reports_nothing_gets_all_the_time_that_is_left_to_drain() -> None:
-    """It is ordered at once, since nothing says how long it needs; one that may be killed waits."""
-    silent = [pilot(number, None) for number in range(3)]
-    [order] = plan(snapshot(*silent, deficit=8), GENTLE, ends=MANY_ENDS).orders
-    assert order.deadline == NOW + HORIZON
-    assert ordered(plan(snapshot(*silent, deficit=8), ends=MANY_ENDS)) == []
+@pytest.mark.parametrize("client", ["paper", "none"])
+def test_who_reports_nothing_is_ordered_now_as_it_only_grows_dearer(client: str) -> None:
+    """With its least time, whether it obeys or not; but where pilots end by themselves it waits as any other."""
+    silent = [dataclasses.replace(pilot(number, None), client=client) for number in range(3)]
+    [order] = plan(snapshot(*silent, deficit=8), GENTLE).orders
+    assert order.deadline == NOW + LEAST
+    assert ordered(plan(snapshot(*silent, deficit=8), GENTLE, ends=MANY_ENDS)) == []
 
 
 def test_a_client_that_stops_early_has_its_least_time_in_the_last_moments_too() -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
@@ -57,9 +56,8 @@ class Columns:
     more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
     deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
     from starting payloads. broken: the probability that it does not leave as it says.
-    heartbeat: of its report. silent: nothing says how long it needs, since it reports nothing. seen: its node saw what
-    a kill loses, and nothing else is known. curve: time, idle and lost core-seconds of each point of
-    `pilotad.waste_curve`, one after the other, NaN where it states none.
+    heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
+    lost core-seconds of each point of `pilotad.waste_curve`, one after the other, NaN where it states none.
     """
 
     cores: Whole
@@ -80,7 +78,6 @@ class Columns:
     drains: Mask
     broken: Real
     heartbeat: Real
-    silent: Mask
     seen: Mask
     curve: Real | tuple[float, ...]
 
@@ -106,25 +103,21 @@ def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValue
 
     A fresh report has all that the metrics need. One of what was seen has it once the ends are learned.
     """
-    if pilot.report is None:
-        return None
-    standing, rule = standing_of(pilot, now, heartbeat_limit)
-    if standing not in BELIEVED_STANDINGS and (standing != OBSERVED or rule):
-        return None
-    return _values(pilot, pilot.report, now)
+    values, is_whole = _values(pilot, now, heartbeat_limit)
+    return values if is_whole else None
 
 
-def seen_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
-    """Return what its node saw of a pilot whose ends are not known; of its ends nothing counts. None for any other."""
+def _values(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[ClaimedValues | None, bool]:
+    """Return what counts of its report, and whether its ends do; they do not where its node sees it and knows none."""
     report = pilot.report
-    if report is None or standing_of(pilot, now, heartbeat_limit)[0] != OBSERVED or report.last_exp_job_end is not None:
-        return None
-    return _values(pilot, report, now)
-
-
-def _values(pilot: Pilot, report: PilotReport, now: int) -> ClaimedValues:
+    if report is None:
+        return None, False
+    standing, rule = standing_of(pilot, now, heartbeat_limit)
+    is_whole = standing in BELIEVED_STANDINGS or (standing == OBSERVED and not rule)
+    if not is_whole and (standing != OBSERVED or report.last_exp_job_end is not None):
+        return None, False
     said = bounded(report, pilot.cores, pilot.started, pilot.lease_end, now)
-    return ClaimedValues(
+    values = ClaimedValues(
         said.heartbeat,
         used_cpu=said.used_cpu or 0.0,
         last_job_start=said.last_job_start or now,
@@ -133,113 +126,71 @@ def _values(pilot: Pilot, report: PilotReport, now: int) -> ClaimedValues:
         add_uncom_time=said.add_uncom_time or 0.0,
         add_final_exp_waste=said.add_final_exp_waste or 0.0,
     )
+    return values, is_whole
 
 
 def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    claims = [claimed_values(pilot, now, settings.heartbeat_limit) for pilot in pilots]
-    seen = [
-        None if one is not None else seen_values(pilot, now, settings.heartbeat_limit)
-        for pilot, one in zip(pilots, claims)
-    ]
-    known = (one or other or _NO_CLAIMS for one, other in zip(claims, seen))
-    stated = _real(chain.from_iterable(known)).reshape(-1, len(_NO_CLAIMS))
-    claimed = dict(zip(ClaimedValues._fields, stated.T))
-    believed = np.array([one is not None for one in claims], dtype=bool)
-    clients = [PROFILES.get(pilot.client, PAPER) for pilot in pilots]
-    reports = [one and pilot.report for pilot, one in zip(pilots, claims)]
-    doubts = {user: doubt(figures, settings.trust) for user, figures in history.trust.items()}
-    most = settings.trust.spared or np.inf
-    spared = [bool(history.spared) and history.spared.get(pilot.run, 0) >= most for pilot in pilots]
-    return Columns(
-        cores=np.array([pilot.cores for pilot in pilots], dtype=np.int64),
-        started=_real(pilot.started for pilot in pilots),
-        lease_end=_real(np.inf if pilot.lease_end is None else pilot.lease_end for pilot in pilots),
-        believed=believed,
-        used_cpu=claimed["used_cpu"],
-        last_job_start=claimed["last_job_start"],
-        first_exp_job_end=claimed["first_exp_job_end"],
-        last_exp_job_end=claimed["last_exp_job_end"],
-        add_uncom_time=claimed["add_uncom_time"].clip(-_MOST, _MOST),
-        add_final_exp_waste=claimed["add_final_exp_waste"].clip(-_MOST, _MOST),
-        priority_factor=_real((one and one.priority_factor) or 0 for one in reports).clip(
-            -_HIGHEST_PRIORITY, _HIGHEST_PRIORITY
-        ),
-        draining=np.array([one is not None and one.can_postpone_last_job is False for one in reports], dtype=bool),
-        doubt=_real(doubts.get(pilot.user, 0.0) for pilot in pilots) * believed,
-        unprotected=np.array(spared, dtype=bool),
-        broken=_real(history.broken.get(pilot.user, BROKEN_PROMISES) for pilot in pilots),
-        heartbeat=claimed["heartbeat"],
-        silent=np.array(
-            [other is not None or (one.report is None and not one.contradictory) for one, other in zip(pilots, seen)],
-            dtype=bool,
-        ),
-        seen=np.array([one is not None for one in seen], dtype=bool),
-        curve=_curves(reports),
-        vacate=_real(
-            max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)
-            for pilot, client in zip(pilots, clients)
-        ),
-        drains=np.array([client.drains for client in clients], dtype=bool),
-    )
+    curves, names = list[tuple[float, ...]](), dataclasses.fields(Columns)[:-1]
 
+    def numbers() -> Iterator[Any]:
+        for pilot in pilots:
+            *row, curve = _row(pilot, now, settings, history)
+            curves.append(curve or _NO_CURVE)
+            yield from row
 
-_NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
-
-def _curves(reports: Sequence[PilotReport | None]) -> Real:
-    """Return a row for each report; a curve of fewer points ends with its last one again."""
-    import numpy as np  # noqa: PLC0415
-
-    found = np.full((len(reports), 3 * MOST_POINTS), np.nan)
-    for row, said in enumerate(reports):
-        if curve := _curve(said):
-            found[row] = curve
-    return found
-
-
-def _curve(said: PilotReport | None) -> tuple[float, ...]:
-    points = curve_points(said.exp_waste_curve) if said is not None and said.exp_waste_curve is not None else None
-    whole = (*points, *(points[-1:] * (MOST_POINTS - len(points)))) if points else ()
-    return tuple(value for point in whole for value in point)
+    table = np.fromiter(numbers(), dtype=float).reshape(-1, len(names)).T
+    columns = [column.astype(_DTYPES[one.type]) for one, column in zip(names, table)]
+    return Columns(*columns, np.array(curves, dtype=float).reshape(-1, len(_NO_CURVE)))  # type: ignore[call-arg]
 
 
 def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the columns of one pilot at `now` (UNIX s): numbers in place of arrays, as `columns_of` has them.
 
-    Its curve is a tuple, empty where none is stated.
+    Its curve is a tuple, empty where none is stated. It needs no numpy.
     """
-    claims = claimed_values(pilot, now, settings.heartbeat_limit)
-    seen = None if claims is not None else seen_values(pilot, now, settings.heartbeat_limit)
-    values: dict[str, Any] = (claims or seen or _NO_CLAIMS)._asdict()
-    client, report = PROFILES.get(pilot.client, PAPER), pilot.report if claims is not None else None
-    user_doubt = doubt(history.trust.get(pilot.user), settings.trust)
-    early = settings.vacate if pilot.vacate is None else pilot.vacate
+    return Columns(*_row(pilot, now, settings, history))
+
+
+_NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_NO_CURVE = (math.nan,) * 3 * MOST_POINTS
+_DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
+
+
+def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
+    """Return the values of `Columns` in their order."""
+    stated, is_believed = _values(pilot, now, settings.heartbeat_limit)
+    values = stated or _NO_CLAIMS
+    client, report = PROFILES.get(pilot.client, PAPER), pilot.report if is_believed else None
     priority = (report is not None and report.priority_factor) or 0
-    values |= {
-        "cores": pilot.cores,
-        "started": float(pilot.started),
-        "lease_end": math.inf if pilot.lease_end is None else float(pilot.lease_end),
-        "believed": claims is not None,
-        "add_uncom_time": min(max(values["add_uncom_time"], -_MOST), _MOST),
-        "add_final_exp_waste": min(max(values["add_final_exp_waste"], -_MOST), _MOST),
-        "priority_factor": float(min(max(priority, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)),
-        "draining": report is not None and report.can_postpone_last_job is False,
-        "doubt": user_doubt if claims is not None else 0.0,
-        "unprotected": history.spared.get(pilot.run, 0) >= (settings.trust.spared or math.inf),
-        "vacate": float(max(early, client.stops_before)),
-        "drains": client.drains,
-        "broken": history.broken.get(pilot.user, BROKEN_PROMISES),
-        "silent": seen is not None or (pilot.report is None and not pilot.contradictory),
-        "seen": seen is not None,
-        "curve": _curve(report),
-    }
-    return Columns(**values)
+    return (
+        pilot.cores,
+        float(pilot.started),
+        math.inf if pilot.lease_end is None else float(pilot.lease_end),
+        is_believed,
+        values.used_cpu,
+        values.last_job_start,
+        values.first_exp_job_end,
+        values.last_exp_job_end,
+        min(max(values.add_uncom_time, -_MOST), _MOST),
+        min(max(values.add_final_exp_waste, -_MOST), _MOST),
+        float(min(max(priority, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)),
+        report is not None and report.can_postpone_last_job is False,
+        doubt(history.trust.get(pilot.user), settings.trust) if is_believed else 0.0,
+        history.spared.get(pilot.run, 0) >= (settings.trust.spared or math.inf),
+        float(max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)),
+        client.drains,
+        history.broken.get(pilot.user, BROKEN_PROMISES),
+        values.heartbeat,
+        stated is not None and not is_believed,
+        _curve(report),
+    )
 
 
-def _real(values: Iterable[float]) -> Real:
-    import numpy as np  # noqa: PLC0415
-
-    return np.fromiter(values, dtype=float)
+def _curve(said: PilotReport | None) -> tuple[float, ...]:
+    """Return the points one after the other; a curve of fewer points ends with its last one again."""
+    points = curve_points(said.exp_waste_curve) if said is not None and said.exp_waste_curve is not None else None
+    whole = (*points, *(points[-1:] * (MOST_POINTS - len(points)))) if points else ()
+    return tuple(value for point in whole for value in point)

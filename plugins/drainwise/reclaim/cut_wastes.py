@@ -12,7 +12,7 @@ from drainwise.facts.stated_curve import between
 from drainwise.facts.waste import at_least, at_most, bounded_kill_waste, bounded_remaining, uncommitted_run
 from drainwise.reclaim.columns import Columns
 from drainwise.reclaim.history import DAY
-from drainwise.reclaim.totals.elementwise import any_of, everywhere, is_known, negated, rounded, rounded_up, where
+from drainwise.reclaim.totals.elementwise import any_of, everywhere, negated, rounded, rounded_up, where
 
 if TYPE_CHECKING:
     from drainwise.reclaim.totals.arrays import Mask, Real, Whole
@@ -34,7 +34,7 @@ def has_curve(it: Columns) -> Quantity:
     """Return who states a curve that is believed."""
     if isinstance(it.curve, tuple):  # of one pilot
         return bool(it.believed) and bool(it.curve)
-    found: Mask = it.believed & is_known(it.curve[:, 0])
+    found: Mask = it.believed & (it.curve[:, 0] == it.curve[:, 0])
     return found
 
 
@@ -90,17 +90,6 @@ def most_lost(it: Columns, until: Real | int) -> Real:
     """Return the most that can be lost, by what the batch system itself knows, when the pilot ends then."""
     known: Real = at_least(uncommitted_run(it.cores, it.started, until), 0.0)
     return known
-
-
-def most_wasted(it: Columns, now: int, stopped: Real) -> Quantity:
-    """Return the most that is wasted from `now` on by who is stopped then (UNIX s), whatever its payloads do.
-
-    What a kill loses now is known where its node sees its payloads, and nothing but its cores comes on top.
-    """
-    known = most_lost(it, stopped)
-    if not any_of(it.seen):
-        return known
-    return where(it.seen, at_most(lost_by_kill(it, now) + it.cores * (stopped - now), known), known)
 
 
 def lost_by_kill(it: Columns, end: Real | int) -> Quantity:
@@ -159,5 +148,6 @@ def wasted_when_stopped(it: Columns, now: int, stopped: Real) -> Quantity:
     idle, lost = cut_waste(*claims_of(it), now, stopped)
     known = most_lost(it, stopped)
     lost = at_most(lost + it.broken * at_least(lost_by_kill(it, stopped) - lost, 0), known)
-    unknown = most_wasted(it, now, stopped)
+    # Of who is seen and no more is known it is what a kill loses now, and its cores until then.
+    unknown = where(it.seen, at_most(lost_by_kill(it, now) + it.cores * (stopped - now), known), known)
     return rounded(where(it.believed, where(it.draining, lost, idle + lost), unknown))

@@ -94,36 +94,30 @@ class Figures:
     @property
     def least(self) -> Real:
         """Waste of the cheapest way that counts: with what waiting for the cores is worth, where that has a cost."""
-        found: Real = at_most(self.drained, self.kill)
-        return self._in_cheapest_way((self.leave, self.cut, self.kill)) if self.waiting_cost else found
+        return self._cheapest[0]
 
     @property
-    def waiting(self) -> Real:
-        """What waiting for the cores is worth in the cheapest way, in whole core-seconds."""
-        found: Real = everywhere(0.0, self.columns.cores)
-        if self.waiting_cost:
-            found = rounded(self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits))
+    def price(self) -> Real:
+        """Its waste, and what waiting for the cores is worth, in whole core-seconds."""
+        waste, waiting = self._cheapest
+        found: Real = waste + rounded(waiting)
         return found
+
+    @property
+    def _cheapest(self) -> tuple[Real, Real]:
+        """Waste of the cheapest way of each, and what waiting for its cores is worth."""
+        import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
+
+        leaves, killed = np.where(self.leave < INFINITE, self.remaining, 0.0), np.full(len(self), float(self.notice))
+        waits = np.array((leaves, self.cut_deadline - self.now, killed)) * self.waiting_cost * self.columns.cores
+        wastes = np.array((self.leave, self.cut, self.kill))
+        way = (wastes + waits).argmin(axis=0), np.arange(len(self))
+        return wastes[way], waits[way]
 
     @property
     def drain_time(self) -> Real:
         """Seconds until the cores are back in the cheaper way to drain."""
         found: Real = where(self.leave <= self.cut, self.remaining, self.cut_deadline - self.now)
-        return found
-
-    @property
-    def _waits(self) -> tuple[Real, Real, Real]:
-        """Seconds until the cores are back: by leaving, cut and killed; 0 where it does not count."""
-        leaves = where(self.leave < INFINITE, self.remaining, 0.0)
-        return leaves, self.cut_deadline - self.now, everywhere(self.notice, self.columns.cores)
-
-    def _in_cheapest_way(self, values: tuple[Real, Real, Real]) -> Real:
-        """Return of three values, for leaving, cut and killed, that of the cheapest way, with waiting counted."""
-        least, found = everywhere(INFINITE, self.columns.cores), values[0]
-        for waste, wait, value in zip((self.leave, self.cut, self.kill), self._waits, values):
-            cost = waste + self.waiting_cost * self.columns.cores * wait
-            is_less = cost < least
-            least, found = where(is_less, cost, least), where(is_less, value, found)
         return found
 
     @property
@@ -167,8 +161,6 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
         limit = at_most(limit, at_least(now + settings.need_left, soonest))
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
     earliest = at_most(soonest, limit)
-    if settings.drain_only:  # nothing says how long who reports nothing needs
-        earliest = where(it.silent & it.drains, limit, earliest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     goes_on = goes_on_starting(it)

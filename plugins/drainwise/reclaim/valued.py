@@ -21,7 +21,7 @@ def cost_of(it: Figures, settings: ReclaimSettings) -> Real:
     pilot of the highest factor costs `priority_weight` seconds more on each of its cores than that of the lowest. What
     waiting for the cores is worth counts as waste, where it has a cost.
     """
-    return np.where(it.unprotected, 0.0, valued(it.least + it.waiting, it.columns.cores, it.priority, settings))
+    return np.where(it.unprotected, 0.0, valued(it.price, it.columns.cores, it.priority, settings))
 
 
 def valued(waste: Real, cores: Whole, priority: Real, settings: ReclaimSettings) -> Real:

@@ -120,7 +120,7 @@ class ReclaimSection:
     )
     waiting_cost: Decimal = key(
         decimal("0", "1000"),
-        Decimal("0.02"),
+        Decimal("0.5"),
         "with policy = open-need: wasted core-hours that a core-hour of waiting is worth",
     )
     stuck_after: int = key(

@@ -202,7 +202,7 @@ def _demand_plans(
         users = core_plans(snapshot, looked.balance, now, until, history, wait, parts)
     else:
         users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait, parts)
-    users = waits_for_cheaper(users, need, now, settings, history)
+    users = waits_for_cheaper(snapshot, users, need, now, settings, history)
     users = with_all_asked(users, parts) if made is None else users
     return _DemandPlans(users, room_now(made, users), wait)
 

@@ -4,9 +4,10 @@ A job that only a whole set of pilots serves, on several places or on a place fo
 go at once, and leases that end on its places count for nothing before they have ended.
 
 The need of an account is open since it first was owed cores that it waits for, until `horizon` later. The journal
-remembers since when; without it that is now. Leases that end by then give their cores back by themselves, and other
-pilots end, too. Who goes, and how many, is decided as ever; each of them is ordered when ending it is cheap now, as
-`threshold_of` says, and at the last moment whatever it costs. Claims have a part only in when a user's own pilots go.
+remembers since when; without it that is now. Leases that end by then give their cores back by themselves, other pilots
+end, too, and so do jobs of those who wait, in whose cores others of theirs start. Who goes, and how many, is decided as
+ever; each of them is ordered when ending it is cheap now, as `threshold_of` says, and at the last moment whatever it
+costs. Claims have a part only in when a user's own pilots go.
 
 Where every pilot gets time to drain, the last moment is earlier by the least of it, so that the cores are back in time.
 """
@@ -17,13 +18,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.ends_seen import EndsSeen
-from drainwise.reclaim.open_need.natural_ends import cores_that_end, likely
-from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, open_since, threshold_of
+from drainwise.reclaim.open_need.pilots_look import EndsSeen
+from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, cores_that_end, likely, open_since, threshold_of
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import owed
@@ -121,22 +124,62 @@ def last_moment(due: int, settings: ReclaimSettings) -> int:
 
 
 def waits_for_cheaper(
-    users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings, history: History
+    snapshot: Snapshot,
+    users: Sequence[UserPlan],
+    need: OpenUntil | None,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
 ) -> list[UserPlan]:
     """Return each user's part at `now` (UNIX s) without the orders that are better given later."""
     if need is None or now >= last_moment(need.due, settings):
         return list(users)
-    users_of: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for part in users:
+    units = defaultdict[str, "list[tuple[int, Order]]"](list)  # of orders that are given as a whole
+    for number, part in enumerate(users):
         for order in part.orders:
-            users_of[_unit(order)].add((part.account, part.user))
-    shared = {unit for unit, whose in users_of.items() if len(whose) > 1}
-    return [_of_user(part, shared, need.due, now, settings, history) for part in users]
+            units[order.pilot.run if order.room is None else f"place {order.room.place}"].append((number, order))
+    own, missing = _own_ends(snapshot, need, now, history), sum(part.cores_given + part.later for part in users)
+    prices = [
+        _prices(part, own, missing, need.due - now, now, settings, history) if part.orders else (0.0, 0.0)
+        for part in users
+    ]
+    not_later = {
+        part.open.pilots[row].run for part in users for row in part.open.figures.unprotected.nonzero()[0].tolist()
+    }
+    held: list[dict[str, str]] = [{} for _ in users]
+    for orders in units.values():
+        (number, first), *others = orders
+        runs = {order.pilot.run for _, order in orders}
+        if any(other != number for other, _ in others) or _is_of_set(first.room, len(orders)) or runs & not_later:
+            continue
+        each = sum(order.waste for _, order in orders) / sum(order.pilot.cores for _, order in orders)
+        price = prices[number][len(orders) > 1]
+        if each > price:
+            reason = (
+                f"not yet: now it would waste {core_hours(int(each))} for each core, and {core_hours(int(price))} is"
+                f" worth it; decided again until {clock(need.due)}"
+            )
+            held[number] |= dict.fromkeys(runs, reason)
+    limit = f"waits for pilots that cost less, until {clock(need.due)} at most"
+    return [_without(part, reasons, limit) if reasons else part for part, reasons in zip(users, held)]
 
 
-def _unit(order: Order) -> str:
-    """Return what is ordered as a whole: a place where room is made, or one run."""
-    return order.pilot.run if order.room is None else f"place {order.room.place}"
+def _without(part: UserPlan, held: Mapping[str, str], limit: str) -> UserPlan:
+    later = part.later + sum(order.pilot.cores for order in part.orders if order.pilot.run in held)
+    orders = tuple(order for order in part.orders if order.pilot.run not in held)
+    return replace(part, orders=orders, later=later, limit=part.limit or limit, held=held)
+
+
+def _own_ends(snapshot: Snapshot, need: OpenUntil, now: int, history: History) -> Sequence[float]:
+    """Return the cores that should come free by then as jobs of those who wait end, and the variance of the number."""
+    found = [(0.0, 0.0)]
+    for (account, user), pilots in pilots_by_user(snapshot.pilots).items():
+        if account in need.since:
+            sizes = np.array([one.cores for one in pilots], dtype=np.int64)
+            started = np.array([one.started for one in pilots], dtype=float)
+            seen = history.ends.get(user, EndsSeen())
+            found.append(cores_that_end(sizes, started, now, need.due - now, seen))
+    return sum(mean for mean, _ in found), sum(spread**2 for _, spread in found)
 
 
 def _is_of_set(room: RoomFor | None, pilots: int) -> bool:
@@ -146,39 +189,24 @@ def _is_of_set(room: RoomFor | None, pilots: int) -> bool:
     return not room.jobs or any(kind.places > 1 or (kind.whole and pilots > 1) for kind, _ in room.jobs)
 
 
-def _of_user(
-    part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings, history: History
-) -> UserPlan:
-    waste, cores, pilots = Counter[str](), Counter[str](), Counter[str]()
-    for order in part.orders:
-        unit = _unit(order)
-        waste[unit] += order.waste
-        cores[unit] += order.pilot.cores
-        pilots[unit] += 1
-    it = part.open.figures.columns
-    ends = cores_that_end(it.cores, it.started, now, due - now, history.ends.get(part.user, EndsSeen()))
+def _prices(
+    part: UserPlan,
+    own: Sequence[float],
+    missing: int,
+    left: int,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+) -> tuple[float, float]:
+    """Return what ending a pilot now is worth where one alone is enough, and where several of a place are needed.
+
+    own: cores that come as jobs of those who wait end, and the variance: for the `missing` cores of all users.
+    """
+    it, share = part.open.figures.columns, (part.cores_given + part.later) / max(1, missing)
+    mean, spread = cores_that_end(it.cores, it.started, now, left, history.ends.get(part.user, EndsSeen()))
+    ends = mean + own[0] * share, (spread**2 + own[1] * share) ** 0.5
     # Pilots that end anywhere make no room that needs several pilots of one place.
-    alone, together = (_price(part, one, due - now, settings) for one in (ends, (0.0, 0.0)))
-    prices = {unit: together if number > 1 else alone for unit, number in pilots.items()}
-    first = part.open.figures.unprotected
-    if settings.drain_only:  # nothing says how long who reports nothing needs: it has all the time that is left
-        first = first | (it.silent & it.drains)
-    at_once = {one.run for one, is_first in zip(part.open.pilots, first) if is_first}
-    at_once |= {one.pilot.run for one in part.orders if _is_of_set(one.room, pilots[_unit(one)])}
-    not_later = shared | {_unit(order) for order in part.orders if order.pilot.run in at_once}
-    held = {unit for unit in cores if unit not in not_later and waste[unit] > prices[unit] * cores[unit]}
-    if not held:
-        return part
-    reasons = {
-        order.pilot.run: f"not yet: now it would waste {core_hours(int(waste[unit] / cores[unit]))} for each core, and"
-        f" {core_hours(int(prices[unit]))} is worth it; decided again until {clock(due)}"
-        for order in part.orders
-        if (unit := _unit(order)) in held
-    }
-    later = part.later + sum(order.pilot.cores for order in part.orders if order.pilot.run in reasons)
-    limit = part.limit or f"waits for pilots that cost less, until {clock(due)} at most"
-    orders = tuple(order for order in part.orders if order.pilot.run not in reasons)
-    return replace(part, orders=orders, later=later, limit=limit, held=reasons)
+    return _price(part, ends, left, settings), _price(part, (0.0, 0.0), left, settings)
 
 
 def _price(part: UserPlan, ends: tuple[float, float], left: int, settings: ReclaimSettings) -> float:

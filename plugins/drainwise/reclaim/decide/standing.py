@@ -73,7 +73,7 @@ def _of_user(
     stands = _as_ordered(ordered, now, left, settings, history)
     mine, others = stands.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * stands.sizes * mine.drain_time)
-    able_spent = others.least + others.waiting
+    able_spent = others.price
     cost = valued(
         np.concatenate([spent, able_spent]),
         np.concatenate([stands.sizes, able.sizes]),

@@ -13,7 +13,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.open_need.ends_seen import EndsSeen
+
+WINDOW = 3 * 86_400
+"""Seconds for which what was seen counts."""
+
+
+@dataclass(frozen=True)
+class EndsSeen:
+    """What was seen of one user's pilots without an order within `WINDOW`.
+
+    cores: those of pilots that ended by themselves before their lease did. core_seconds: for which pilots were seen.
+    """
+
+    cores: float = 0.0
+    core_seconds: float = 0.0
+
+    def __add__(self, other: EndsSeen) -> EndsSeen:
+        """Return what was seen of both."""
+        return EndsSeen(self.cores + other.cores, self.core_seconds + other.core_seconds)
+
 
 PERIOD = 1800
 """Seconds between two looks, at least."""

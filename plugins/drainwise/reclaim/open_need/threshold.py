@@ -5,14 +5,24 @@ hardly begun. Who is killed is below a threshold: what the cores that are missin
 taken later. What a kill loses grows by a second each second on each busy core, so a pilot stays below x core-seconds a
 core for about x seconds: if C cores are below x now, about C·R/x more will come below it within the R seconds that are
 left. The less time is left, the higher is the threshold; in the end it is what the cheapest pilots cost that are there.
+
+Pilots end also without an order, and not only with their lease: a pilot that runs one payload goes when that has ended.
+How often that happens is learned from what was seen in the last days: the cores of pilots that ended by themselves
+before their lease did, for each core-second for which pilots were seen. Before much is known the pilots that are there
+tell something: as many should end as have begun.
+
+How many it will be is uncertain: of few large pilots more than of many small ones. So a decision looks at three
+numbers, each with its probability, and not at one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from drainwise.reclaim.open_need.pilots_look import WINDOW, EndsSeen
 from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
 LAST_MOMENTS = 300
@@ -20,6 +30,9 @@ LAST_MOMENTS = 300
 _COME_LATER = 0.5  # of those that should become cheap later, the share that is counted on
 _WORSE = 1.5  # an order stands until it costs so many times what another pilot costs
 _LEAST_WORSE = 300  # and core-seconds a core more
+
+_PRIOR = 6 * 3600  # seconds for which all pilots must have been seen so that what was seen counts as much as the prior
+_SHORTEST = 600.0  # seconds that a pilot lives on average, at least
 
 
 def open_since(known: Mapping[str, int], waiting: Iterable[str], now: int, horizon: int) -> dict[str, int]:
@@ -56,3 +69,40 @@ def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: floa
     reach += others * (1 - ended / ended[-1])
     enough = np.flatnonzero(reach >= wanted)
     return float(threshold[enough[0]] if len(enough) else threshold[-1])
+
+
+def rate_of_ends(cores: Whole, started: Real, now: int, seen: EndsSeen) -> float:
+    """Return the share of their cores that should end by themselves in each second; from 0 to 1 / `_SHORTEST`.
+
+    cores, started (UNIX s): of the user's pilots at `now`.
+    """
+    held = float(cores.sum())
+    if not held:
+        return 0.0
+    began = float(cores[started > now - WINDOW].sum())
+    watched = max(0.0, seen.core_seconds) + held * _PRIOR
+    ended = max(0.0, seen.cores) + began / WINDOW * _PRIOR
+    return min(1 / _SHORTEST, ended / watched)
+
+
+def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> tuple[float, float]:
+    """Return the cores of these pilots that should come back by themselves within `left` seconds, and the standard
+    deviation of that number.
+
+    As many as if each pilot ended independently of the others.
+    """
+    held = float(cores.sum())
+    if not held or left <= 0:
+        return 0.0, 0.0
+    expected = held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
+    one = float((cores.astype(float) ** 2).sum()) / held  # cores of the pilot that a core is of
+    return expected, math.sqrt(expected * one)
+
+
+def likely(mean: float, spread: float) -> tuple[tuple[float, float], ...]:
+    """Return three numbers of cores, none below 0, each with its probability: a normal distribution's three points.
+
+    By Gauss and Hermite: what changes evenly with the number is right on average.
+    """
+    far = math.sqrt(3) * spread
+    return (max(0.0, mean - far), 1 / 6), (mean, 2 / 3), (mean + far, 1 / 6)

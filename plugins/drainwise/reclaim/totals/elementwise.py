@@ -51,11 +51,6 @@ def rounded_up(value: Quantity) -> Quantity:
     return np.ceil(value)
 
 
-def is_known(value: Quantity) -> Quantity:
-    """Return whether it is a number and not NaN."""
-    return value == value  # noqa: PLR0124 - what NaN alone is not
-
-
 def everywhere(value: float, like: Quantity) -> Quantity:
     """Return the value, as often as `like` has elements."""
     return value + like * 0.0

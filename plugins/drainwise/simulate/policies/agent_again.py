@@ -10,7 +10,7 @@ from drainwise.reclaim.history import PAUSE
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
 
-WAITING_COST = 0.02
+WAITING_COST = 0.5
 """`[reclaim] waiting_cost` of a site that sets nothing; it counts with the policy `open-need` alone."""
 
 
