@@ -13,7 +13,6 @@ from drainwise.pool.job_kinds import RoomFor
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.candidates import Candidate, Candidates, in_words
 from drainwise.reclaim.paused_demand import Paused
-from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.reasons import LATER, LIMIT, NOT_NEEDED, Reason
 from drainwise.reclaim.totals.arrays import Whole
@@ -21,6 +20,14 @@ from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.untaken_room import Unplaced
 from drainwise.reclaim.valued import cost_of
 from drainwise.reclaim.withdrawal import Withdrawal
+
+
+@dataclass(frozen=True)
+class Need:
+    """Cores that one user has to give back: at least `cores` if pilots of fitting sizes exist, never above `most`."""
+
+    cores: int
+    most: int
 
 
 @dataclass(frozen=True)
