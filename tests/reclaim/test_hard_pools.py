@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import hard_pools
+from drainwise.reclaim.choose.plan import IDLE
 
 
 @pytest.mark.daemons  # large pools take their time
@@ -31,7 +32,7 @@ def test_little_is_wasted_beyond_the_least_in_small_ones(name: str) -> None:
     for seed in range(6):
         sizes, waste = made(np.random.default_rng(seed), hard_pools.SMALL, hard_pools.SMALL_LARGEST)
         cores = int(sizes.sum()) // 3
-        plan, price = hard_pools.decide(sizes, waste, cores), waste + hard_pools.IDLE * sizes
+        plan, price = hard_pools.decide(sizes, waste, cores), waste + IDLE * sizes
         within = LinearConstraint(sizes[None, :], cores, plan.budget[0])
         found = milp(price, constraints=within, integrality=np.ones(hard_pools.SMALL), bounds=Bounds(0, 1))
         ours, best = ours + float(price[plan.gone].sum()), best + float(found.fun)
