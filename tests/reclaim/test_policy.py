@@ -42,7 +42,7 @@ def chosen_by(
     history: History | None = None,
 ) -> tuple[Order, ...]:
     """The orders to alice, who has to give so many cores, and may lose `most`."""
-    over = Over("group_a", most, ("alice",), most)
+    over = Over("group_a", most, ("alice",) if pilots else (), most)
     balance = Balance(cores, 0, 0, most, cores, (over,))
     site = dataclasses.replace(site, policy=name)
     parts = core_plans(snapshot(*pilots), balance, NOW, site, history or History(), "")

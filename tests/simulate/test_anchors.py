@@ -14,10 +14,10 @@ from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.plan import Need
 from drainwise.simulate.demand_burst import Burst, decide, fitting, snapshot_of
 from drainwise.simulate.engine import begin, run_all
-from drainwise.simulate.policies.choosers import LEAST_KILL, Chosen, covering
+from drainwise.simulate.policies.choosers import BASELINES, LEAST_KILL, Chosen, covering
 from drainwise.simulate.policies.clairvoyant import best_end
 from drainwise.simulate.policies.foresight import best_way
-from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_LEAST_WASTE, STEPWISE
+from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_LEAST_WASTE, STEPWISE
 from drainwise.simulate.policies.stepwise import Foreseen
 from drainwise.simulate.scenario import EXACT, Scenario, site_settings
 from drainwise.simulate.site import Site

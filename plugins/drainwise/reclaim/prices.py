@@ -27,6 +27,8 @@ GROUP = "drainwise.policies"
 LEAST_WASTE = "least-waste"
 BY_WASTE = (LEAST_WASTE, OPEN_NEED)
 """The policies that choose by the expected waste alone."""
+DEFAULT = OPEN_NEED
+"""The policy of a site that names none."""
 INSTALLED = "a policy of an installed package; random, oldest-first and nebraska are the simulator's alone"
 """What else than a built-in policy can be named, in words."""
 _TIE = 1e-3

@@ -11,8 +11,7 @@ from typing import Any
 
 from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.facts.written_units import format_duration
-from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy
-from drainwise.reclaim.settings import OPEN_NEED
+from drainwise.reclaim.prices import DEFAULT, INSTALLED, POLICIES, is_policy
 from drainwise.siteconfig.client_section import ClientsSection
 from drainwise.siteconfig.export_sections import MetricsSection, PageSection
 from drainwise.siteconfig.feature_sections import Contradiction, FeaturesSection, KindSection
@@ -74,7 +73,7 @@ class ReclaimSection:
 
     policy: str = key(
         listed(POLICIES, is_policy, INSTALLED),
-        OPEN_NEED,
+        DEFAULT,
         "how the pilots that must leave are chosen",
     )
     preemptible: str | None = optional(

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, Candidates, Option, candidates_of, in_order
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, Candidates, Option, in_order
 from drainwise.reclaim.candidates import in_words as words_of
 from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
 from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.choose.problem import CORES, Limits, Rows, Whole
 from drainwise.reclaim.choose.problem import KILL as KILLED
 from drainwise.reclaim.cut_wastes import cut_wastes
-from drainwise.reclaim.decide.by_user import pilots_by_user
+from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
 from drainwise.reclaim.decide.limits import Allowances, Allowed
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.history import History, why_closed
+from drainwise.reclaim.history import History
 from drainwise.reclaim.parts.part_plans import PartsUntil, mix_with_standing
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
@@ -46,12 +47,10 @@ def core_plans(
     """
     if balance.deficit <= 0:
         return []
-    pilots, users = pilots_by_user(snapshot.pilots), []
-    for over in balance.over:
-        for user in over.users:
-            theirs = sorted(pilots.get((over.account, user), ()), key=lambda pilot: pilot.run)
-            closed = {one.run: why for one in theirs if (why := why_closed(one, now, settings, history))}
-            users.append(_User(over.account, user, theirs, closed))
+    names = {over.account for over in balance.over}
+    pilots = [one for one in snapshot.pilots if one.account in names]
+    by_user = able_and_closed_by_user(pilots, now, settings, history)
+    users = [_User(one.account, user, *by_user[one.account, user]) for one in balance.over for user in one.users]
     left = _Left(balance, Allowances(history, now, settings), wait, now, settings, history)
     if until is None:
         return left.plans(users)
@@ -62,14 +61,13 @@ def core_plans(
     ]
 
 
-@dataclass(frozen=True)
-class _User:
-    """One user's pilots, by run; closed: why some may get no order, by run."""
+class _User(NamedTuple):
+    """One user's pilots, as of `able_and_closed`."""
 
     account: str
     name: str
-    pilots: Sequence[Pilot]
-    closed: Mapping[str, str]
+    able: Candidates
+    closed: Closed
 
 
 class _Left:
@@ -98,7 +96,7 @@ class _Left:
         self, users: Sequence[_User], changed: Callable[[UserPlan], UserPlan] = lambda part: part
     ) -> list[UserPlan]:
         """Return the parts of those of these users that are asked for any cores; changed: what becomes of each."""
-        able = [[one for one in user.pilots if one.run not in user.closed] for user in users]
+        able = [user.able.pilots for user in users]
         whose = np.repeat(np.arange(len(users)), [len(some) for some in able])
         rows = _rows([one for some in able for one in some], whose, self._now)
         limits, need = self._limits(users)
@@ -131,11 +129,9 @@ class _Left:
     def _part(
         self, user: _User, cores: int, later: int, orders: tuple[Order, ...], able: Candidates, need: Need
     ) -> UserPlan:
-        others = (one for one in user.pilots if one.run in user.closed)
-        closed = candidates_of(others, self._now, self._settings, self._history), user.closed
         allowed = self.allowed(user.name)
         limit, key = (allowed.words, allowed.key) if cores > allowed.cores else ("", "")
-        return UserPlan(user.account, user.name, cores, later, limit, orders, able, closed, need, limited_by=key)
+        return UserPlan(user.account, user.name, cores, later, limit, orders, able, user.closed, need, limited_by=key)
 
     def _take(self, part: UserPlan) -> None:
         given = part.cores_given + part.cores_returned

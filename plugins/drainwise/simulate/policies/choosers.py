@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -65,9 +65,9 @@ def covering(sizes: Whole, cores: int) -> list[int]:
     """Return the places of the first that cover `cores`, less those without which the others do; none where all do
     not.
     """
-    sums = np.cumsum(sizes)
-    if cores <= 0 or not len(sizes) or sums[-1] < cores:
+    if not 0 < cores <= sizes.sum():
         return []
+    sums = np.cumsum(sizes)
     last = int(np.searchsorted(sums, cores))
     spare, kept = int(sums[last]) - cores, [last]
     for place in range(last - 1, -1, -1):
@@ -79,7 +79,7 @@ def covering(sizes: Whole, cores: int) -> list[int]:
 
 
 def _ended(among: Candidates, rows: Whole, is_drained: bool = False) -> tuple[Chosen, ...]:
-    chosen = [among[row] for row in rows.tolist()]
+    chosen = (among[row] for row in rows.tolist())
     return tuple(Chosen(one, _drained(one, among) if is_drained else one.killed) for one in chosen)
 
 
@@ -95,14 +95,9 @@ def _given(among: Candidates) -> int:
     return min(among.settings.horizon, among.settings.grace, among.settings.max_grace)
 
 
-def _youngest(among: Candidates) -> Sequence[Any]:
-    return (-among.figures.columns.started,)
-
-
 def _badput(among: Candidates) -> Sequence[Any]:
     """Return what HTCondor takes to be lost by a graceful drain."""
-    it = among.figures
-    return (uncommitted_run(it.columns.cores, it.columns.started, it.now + _given(among)),)
+    return (uncommitted_run(among.sizes, among.figures.columns.started, among.figures.now + _given(among)),)
 
 
 def _youngest_payload(among: Candidates) -> Sequence[Any]:
@@ -127,7 +122,14 @@ def _lot(among: Candidates) -> Sequence[Any]:
 
 
 LEAST_KILL = InOrder(lambda among: (among.figures.kill_waste / among.sizes,))
-OLDEST_FIRST = InOrder(lambda among: (among.figures.columns.started,))
-NEBRASKA, RANDOM, LSF = InOrder(_youngest_payload), InOrder(_lot), InOrder(_near_end_last)
-CONDOR_GRACEFUL, YOUNGEST_DRAINED = InOrder(_badput, is_drained=True), InOrder(_youngest, is_drained=True)
-DRAIN_ALL = InOrder(_lot, is_drained=True)
+BASELINES: Mapping[str, Chooser] = {
+    "oldest-first": InOrder(lambda among: (among.figures.columns.started,)),
+    "nebraska": InOrder(_youngest_payload),
+    "random": InOrder(_lot),
+    "condor-graceful": InOrder(_badput, is_drained=True),
+    "youngest-drained": InOrder(lambda among: (-among.figures.columns.started,), is_drained=True),
+    "drain-all": InOrder(_lot, is_drained=True),
+    "lsf": InOrder(_near_end_last),
+    "kueue": GiveBack(),
+}
+"""Policies beside the agent's that decide once."""

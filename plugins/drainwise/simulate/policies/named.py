@@ -9,17 +9,7 @@ from drainwise.reclaim.prices import LEAST_WASTE, is_policy
 from drainwise.reclaim.prices import POLICIES as AGENT
 from drainwise.reclaim.settings import OPEN_NEED
 from drainwise.simulate.policies.agent_again import AgentAgain
-from drainwise.simulate.policies.choosers import (
-    CONDOR_GRACEFUL,
-    DRAIN_ALL,
-    LSF,
-    NEBRASKA,
-    OLDEST_FIRST,
-    RANDOM,
-    YOUNGEST_DRAINED,
-    Chooser,
-    GiveBack,
-)
+from drainwise.simulate.policies.choosers import BASELINES
 from drainwise.simulate.policies.foresight import Foresight
 from drainwise.simulate.policies.rounds import Rounds
 from drainwise.simulate.policies.stepwise import StepwisePolicy
@@ -32,17 +22,6 @@ SITE_LEAST_WASTE = "site-least-waste"
 """`least-waste` with what a site has that sets nothing beside it; `least-waste` itself may choose freely here."""
 SITE_DEFAULT = "site-default"
 """What a site has that sets nothing: `open-need` in the same bounds."""
-BASELINES: Mapping[str, Chooser] = {
-    "oldest-first": OLDEST_FIRST,
-    "nebraska": NEBRASKA,
-    "random": RANDOM,
-    "condor-graceful": CONDOR_GRACEFUL,
-    "youngest-drained": YOUNGEST_DRAINED,
-    "drain-all": DRAIN_ALL,
-    "lsf": LSF,
-    "kueue": GiveBack(),
-}
-"""Policies beside the agent's that decide once."""
 STEPWISE: Mapping[str, StepwisePolicy] = {
     OPEN_NEED: AgentAgain(OPEN_NEED),
     SITE_DEFAULT: AgentAgain(OPEN_NEED, is_default=True),
