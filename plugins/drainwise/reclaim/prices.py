@@ -31,6 +31,8 @@ DEFAULT = OPEN_NEED
 """The policy of a site that names none."""
 INSTALLED = "a policy of an installed package; random, oldest-first and nebraska are the simulator's alone"
 """What else than a built-in policy can be named, in words."""
+_MOST = 1e18
+"""A higher price counts as this."""
 _TIE = 1e-3
 """Seconds on each core by which the pilot that its user values most is dearer, where PRIORITY_FACTOR decides ties."""
 
@@ -179,7 +181,7 @@ def prices_of(it: Figures, settings: ReclaimSettings, whose: Whole | None = None
         ends = np.flatnonzero(np.diff(np.zeros(len(it)) if whose is None else whose)) + 1
         parts = [it.some(rows.tolist()) for rows in np.split(np.arange(len(it)), ends)]
         price = np.concatenate([_stated(policy, part, settings) for part in parts])
-    return np.where(it.unprotected, 0.0, price)
+    return np.where(it.unprotected, 0.0, price).clip(None, _MOST)
 
 
 def _stated(policy: PriceList, it: Figures, settings: ReclaimSettings) -> Real:
