@@ -13,8 +13,9 @@ from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.fair_share import shared_out
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
-from drainwise.reclaim.policies import OPEN_NEED, POLICIES
+from drainwise.reclaim.prices import POLICIES
 from drainwise.reclaim.quota import WhatIf, own_share, weigh
+from drainwise.reclaim.settings import OPEN_NEED
 from more_examples import more_examples
 
 from .facts import NOW, SETTINGS, account, pilot

@@ -16,8 +16,7 @@ from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.knapsack import cheapest_of_total
-from drainwise.reclaim.totals.subset_sums import total_to_give
+from drainwise.reclaim.totals.exact import cheapest_of_total, total_to_give
 
 
 @dataclass(frozen=True)
@@ -95,9 +94,7 @@ def _withdrawn(
     columns = replace(columns, draining=np.zeros(len(pilots), dtype=bool))
     saved = figures_of(columns, now, settings).drained
     total = total_to_give(columns.cores, cores, cores)
-    rows = cheapest_of_total(
-        columns.cores, saved.max(initial=0.0) * columns.cores - saved, -columns.priority_factor, total
-    )
+    rows = cheapest_of_total(columns.cores, saved.max(initial=0.0) * columns.cores - saved, total)
     return [
         Withdrawal(pilots[row], int(saved[row]), f"{reason}; going on saves {core_hours(int(saved[row]))}")
         for row in rows.tolist()

@@ -17,6 +17,7 @@ from drainwise.pool.scope import with_scope
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs, runs_of_sets
 from drainwise.reclaim.decide.limits import within_gpus
+from drainwise.reclaim.decide.on_request import Requested, requested_plans
 from drainwise.reclaim.decide.open_until import (
     OpenUntil,
     coming,
@@ -28,7 +29,6 @@ from drainwise.reclaim.decide.open_until import (
     within,
 )
 from drainwise.reclaim.decide.replacements import core_replacements, with_replacements
-from drainwise.reclaim.decide.requested import Requested, requested_plans
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
 from drainwise.reclaim.decide.room_replacements import room_replacements
 from drainwise.reclaim.decide.summary import (
@@ -44,7 +44,7 @@ from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, t
 from drainwise.reclaim.parts.part_plans import PartsUntil, asked_no_more, parts_until, with_all_asked
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
-from drainwise.reclaim.policies import policy_called
+from drainwise.reclaim.prices import policy_called
 from drainwise.reclaim.quota import (
     Balance,
     WhatIf,

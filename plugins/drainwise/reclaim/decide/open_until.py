@@ -28,9 +28,8 @@ from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.pilots_look import EndsSeen
 from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, cores_that_end, likely, open_since, threshold_of
 from drainwise.reclaim.plan import Order, UserPlan
-from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import owed
-from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
 
 _FIRST_PAYLOADS = 600  # seconds of a pilot's run within which its first payloads start

@@ -16,13 +16,11 @@ import numpy as np
 from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import candidates_of
+from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.standing import Standing, standing_orders
-from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed, left_of_cycle
 from drainwise.reclaim.open_need.threshold import worth_replacing
-from drainwise.reclaim.plan import Order, Plan, UserPlan
-from drainwise.reclaim.policies import policy_called
-from drainwise.reclaim.policy import Need
+from drainwise.reclaim.plan import Need, Order, Plan, UserPlan
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
 from drainwise.reclaim.withdrawal import Withdrawal
@@ -94,12 +92,11 @@ def replacement(user: Standing, groups: Sequence[tuple[Sequence[int], Sequence[i
         (one for one in able.pilots if one.run in stead), able.figures.now, able.settings, able.history
     )
     total = int(some.sizes.sum())
-    need = Need(total, total)
     orders = tuple(
         replace(one, reason=f"{one.reason}; {said[one.pilot.run]}", instead_of=stead[one.pilot.run])
-        for one in orders_of(policy_called(some.settings.policy).choose(some, need), some)
+        for one in orders_of(some)
     )
-    part = UserPlan(user.account, user.user, total, 0, "", orders, able, user.closed, need)
+    part = UserPlan(user.account, user.user, total, 0, "", orders, able, user.closed, Need(total, total))
     return Replacement(part, tuple(withdrawals))
 
 

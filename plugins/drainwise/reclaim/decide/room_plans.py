@@ -19,20 +19,18 @@ from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates
 from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
+from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.decide.limits import allowed_cores
-from drainwise.reclaim.decide.user_plan import orders_of
+from drainwise.reclaim.decide.limits import Allowances
 from drainwise.reclaim.history import History, cores_allowed, extra_taken, left_of_cycle, why_closed
 from drainwise.reclaim.parts.part_plans import PartsAhead, PartsUntil, room_parts, with_single_cores
-from drainwise.reclaim.plan import Order, UserPlan
-from drainwise.reclaim.policies import BY_WASTE, policy_called
-from drainwise.reclaim.policy import Need
+from drainwise.reclaim.plan import Need, Order, UserPlan
+from drainwise.reclaim.prices import BY_WASTE, prices_of
 from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Real, Whole
+from drainwise.reclaim.totals.arrays import Whole
 from drainwise.reclaim.unmet_demand import AccountPart
-from drainwise.reclaim.valued import cost_of
 from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
 from drainwise.room.kept_rooms import kept_rooms
 from drainwise.room.user_pilots import NO_PARTS, UserPilots, user_pilots
@@ -83,12 +81,13 @@ def room_plans(
     for user, gives in zip(users, made.users):
         of_user[user.name] += gives.cores
     cycle, plans = settings.max_cores - sum(of_user.values()), []
+    allowances = Allowances(history, now, settings)
     for user, gives, could, some in zip(users, made.users, whole.users, ahead):
         later = max(0, could.cores - gives.cores)
         if not (gives.cores or later):
             continue
-        orders, own = _orders(user, gives, settings, rooms), gives.cores
-        allowed = allowed_cores(user.name, cycle + own, of_user[user.name] - own, wait, history, now, settings)
+        orders, own = _orders(user, gives, rooms), gives.cores
+        allowed = allowances.of(user.name, cycle + own, of_user[user.name] - own, wait)
         limit, key = (allowed.words, allowed.key) if later else ("", "")
         returns = with_single_cores(some, gives.parts, facts, left, gives.runs) if some and gives.parts else ()
         whose, need = (user.account, user.name), Need(own, own)
@@ -163,28 +162,15 @@ def _pilots(
     limits, taken = (f"account {user.account}", f"user {user.name}", "cycle"), extra_taken(user.name, history, now)
     extra = math.nan if settings.extra_cores is None else settings.extra_cores
     extra = extra if settings.policy in BY_WASTE else 0  # another policy's order is no waste
-    costs, whose = _costs(user.able, settings), (user.account, user.name)
+    costs, whose = prices_of(user.able.figures, settings), (user.account, user.name)
     parts = NO_PARTS if ahead is None else room_parts(ahead, kinds.facts, kinds.left, on_places)
     return user_pilots(kinds.facts, whose, user.able.pilots, costs, now, limits, extra, taken, parts)
 
 
-def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
-    """Return what each pilot costs by the policy: its expected waste, or its place in the policy's order."""
-    it = able.figures
-    if settings.policy in BY_WASTE:
-        return cost_of(it, settings)
-    total = int(able.sizes.sum())
-    chosen = policy_called(settings.policy).choose(able, Need(total, total))
-    rank = {one.candidate.pilot.run: float(place) for place, one in enumerate(chosen, 1)}
-    return np.array([rank[pilot.run] for pilot in able.pilots], dtype=float)
-
-
-def _orders(user: _User, gives: UserLoss, settings: ReclaimSettings, rooms: Mapping[str, RoomFor]) -> tuple[Order, ...]:
+def _orders(user: _User, gives: UserLoss, rooms: Mapping[str, RoomFor]) -> tuple[Order, ...]:
     chosen, able = frozenset(gives.runs), user.able
     some = able.some([row for row, pilot in enumerate(able.pilots) if pilot.run in chosen])
-    total = int(some.sizes.sum())
-    orders = orders_of(policy_called(settings.policy).choose(some, Need(total, total)), some)
-    found = [_with_room(order, rooms[order.pilot.run]) for order in orders]
+    found = [_with_room(order, rooms[order.pilot.run]) for order in orders_of(some)]
     return (*(replace(one, extra=gives.extra) for one in found[:1]), *found[1:])
 
 

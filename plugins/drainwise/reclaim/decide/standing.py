@@ -13,9 +13,9 @@ from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.by_user import Closed, Why, able_and_closed, pilots_by_user
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History
+from drainwise.reclaim.prices import valued
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Real
-from drainwise.reclaim.valued import valued
 
 
 @dataclass(frozen=True)
