@@ -64,7 +64,6 @@ def pool(count: int) -> Columns:
         drains=np.ones(count, dtype=bool),
         broken=np.full(count, BROKEN_PROMISES),
         heartbeat=np.full(count, NOW - 60.0),
-        silent=np.zeros(count, dtype=bool),
         seen=np.zeros(count, dtype=bool),
         curve=np.full((count, 3 * MOST_POINTS), np.nan),
     )
