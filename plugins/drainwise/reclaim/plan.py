@@ -19,7 +19,6 @@ from drainwise.reclaim.reasons import LATER, LIMIT, NOT_NEEDED, Reason
 from drainwise.reclaim.totals.arrays import Whole
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.untaken_room import Unplaced
-from drainwise.reclaim.withdrawal import Withdrawal
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,19 @@ class PartOrder:
     def at_least_asked(self) -> PartOrder:
         """Return the part where it is asked for no less than stands."""
         return replace(self, cores=max(self.cores, self.pilot.returning))
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """One pilot whose order is to be withdrawn; `saved` in core-seconds is what that should save.
+
+    instead: runs that get an order in its place, by name; none where its reason has gone.
+    """
+
+    pilot: Pilot
+    saved: int
+    reason: str
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

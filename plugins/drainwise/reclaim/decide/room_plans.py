@@ -174,11 +174,6 @@ def _orders(user: _User, gives: UserLoss, rooms: Mapping[str, RoomFor]) -> tuple
     return (*(replace(one, extra=gives.extra) for one in found[:1]), *found[1:])
 
 
-def with_rooms(part: UserPlan, rooms: Mapping[str, RoomFor]) -> UserPlan:
-    """Return one user's part; each order says what its pilot makes room for, by run."""
-    return replace(part, orders=tuple(_with_room(order, rooms[order.pilot.run]) for order in part.orders))
-
-
 def _with_room(order: Order, room: RoomFor) -> Order:
     return replace(order, room=room, reason=f"{order.reason}; {room.in_words()}")
 
