@@ -17,7 +17,7 @@ NEAR, MORE = 1, 24
 """Places that are looked at: so many for each part of a job, and so many more."""
 ONE_BY_ONE = 8
 """So few jobs are served one after the other."""
-MOST_ROWS = 64
+MOST_ROWS = 32
 """Rows of a place that are looked at first."""
 MANY, FEW = 1_000, 8
 """In a pool of more rows than that all subsets of fewer pilots are looked at."""
@@ -157,12 +157,14 @@ class _Kind:
     def _offer(self, places: Whole, need: Real, most: Whole, most_rows: int) -> None:
         """Find the cheapest offer of each of these places: the set of rows of the least price a job."""
         state = self.state
-        all_of = ALL_OF if len(state.gone) <= MANY else FEW
+        all_of, wanted = ALL_OF if len(state.gone) <= MANY else FEW, np.flatnonzero(need.any(axis=0)).tolist()
         for sets in sets_on(state, places, np.maximum(need - state.room[places], 0), all_of, most_rows):
-            jobs = np.repeat(most[sets.at].astype(float)[:, None], sets.price.shape[1], axis=1)
-            for resource in np.flatnonzero(need[sets.at].any(axis=0)).tolist():
+            jobs: Real = np.repeat(most[sets.at].astype(float)[:, None], sets.price.shape[1], axis=1)
+            for resource in wanted:
                 room = state.room[places[sets.at], resource, None] + sets.gives[resource]
-                np.minimum(jobs, np.floor(room / need[sets.at, resource, None]), out=jobs)
+                room /= need[sets.at, resource, None]
+                np.minimum(jobs, room, out=jobs)
+            np.floor(jobs, out=jobs)
             able = jobs >= 1
             price = np.divide(sets.price, jobs, out=np.full(jobs.shape, np.inf), where=able)
             best = price.argmin(axis=1)
@@ -201,7 +203,8 @@ class _Kind:
             self._apply(some, going)
 
     def _spent(self, rows: Whole) -> Real:
-        return self.state.spent(rows) - self.state.spent(self.state.instead_of(rows))
+        spent, instead = self.state.spent(rows), self.state.instead_of(rows)
+        return spent - self.state.spent(instead) if len(instead) else spent
 
     def _apply(self, places: Whole, rows: Whole) -> None:
         state = self.state
@@ -230,7 +233,10 @@ class _Kind:
     def _bar_too_large(self) -> None:
         """Bar rows that a limit does not let go any more."""
         state = self.state
-        rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
+        spends, counts = state.problem.rows.spends, state.problem.limits.counts
+        least = [state.rest[counts == one].min(initial=np.inf) for one in range(spends.shape[1])]
+        rows = np.flatnonzero((spends > least).any(axis=1))
+        rows = rows[state.open(rows)]
         rows = rows[exceeding(state, rows)]
         if len(rows):
             self._bar(rows)

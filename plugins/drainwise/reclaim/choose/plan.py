@@ -47,7 +47,7 @@ class Rules:
     """How a plan weighs.
 
     rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds
-    that a core beyond the least counts. looks: groups of places that are solved anew in each pass, a third of that in
+    that a core beyond the least counts. looks: groups of places that are solved anew in each pass, a sixth of that in
     a pool of many rows. join: whether small pools are solved as a whole.
     """
 
@@ -94,7 +94,7 @@ def price_by_claims(rows: Rows, idle: float) -> Real:
 def make_plan(problem: Problem, rules: Rules) -> Plan:
     """Return which rows go, for which jobs."""
     rows, limits = problem.rows, problem.limits
-    looks = rules.looks if len(rows) <= MANY else rules.looks // 3
+    looks = rules.looks if len(rows) <= MANY else rules.looks // 6
     first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), looks, join=rules.join)
     lost = _lost(rows, len(limits.rank), first.gone)
     budget = lost.copy()
@@ -149,8 +149,8 @@ class _Groups:
     which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may
     only give as much there by other rows. On all other places of a group its rows give room by themselves.
 
-    owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by place
-    and group.
+    owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by group
+    and place.
     """
 
     def __init__(self, problem: Problem, first: State, group: Whole, budget: Real, price: Real) -> None:
@@ -165,7 +165,7 @@ class _Groups:
         others = gone & (of_piece != self.owner[rows.place])
         self.mixed = np.zeros(places, dtype=bool)
         self.mixed[rows.place[others]] = True
-        self.split: dict[tuple[int, int], Whole] = {}
+        self.split: dict[int, dict[int, Whole]] = {}
         for place in np.flatnonzero(self.mixed).tolist():
             self._split(place)
         self.tied = np.zeros(len(rows), dtype=bool)
@@ -202,7 +202,8 @@ class _Groups:
                 found.setdefault(group, np.zeros(len(problem.needs.jobs), dtype=np.int64))[kind] += 1
         self.mixed[place] = False
         none = np.zeros(len(problem.needs.jobs), dtype=np.int64)
-        self.split |= {(place, group): found.get(group, none) for group in room}
+        for group in room:
+            self.split.setdefault(group, {})[place] = found.get(group, none)
 
     def chosen(self, rules: Rules, most_looks: int) -> tuple[Mask, Whole]:
         """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for.
@@ -235,7 +236,7 @@ class _Groups:
         state.go(np.flatnonzero(self.first.gone[rows]))
         for column, kind in enumerate(kinds.tolist()):
             state.serve(column, np.arange(len(places)), start[:, kind])
-        found = choose(part, self.price[rows], looks, state, rules.join, _prices(part.rows, rules.idle))
+        found = choose(part, self.price[rows], looks, state, rules.join)
         self._move(rows[gone[rows]], rows[found.gone], gone)
         jobs[np.ix_(places, kinds)] += found.jobs - start[:, kinds]
 
@@ -245,9 +246,9 @@ class _Groups:
         start = np.where(mine[:, None], self.first.jobs[places], 0)
         free = self.problem.places.free[places].copy()
         free[~mine] = np.minimum(free[~mine], 0)
-        for number, place in enumerate(places.tolist()):
-            if (place, group) in self.split:
-                start[number] = self.split[place, group]
+        split = self.split.get(group, {})
+        for number in np.flatnonzero(np.isin(places, list(split))).tolist():
+            start[number] = split[int(places[number])]
         return start, free
 
     def _part(self, group: int, rows: Whole, places: Whole, kinds: Whole, start: Whole, free: Real) -> Problem:
@@ -341,9 +342,3 @@ def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
     found = np.full(places, -1)
     found[key[order] // count] = key[order] % count
     return found
-
-
-def _prices(rows: Rows, idle: float) -> list[Real]:
-    """Return the prices by which a large part is filled: by claims, and with cores as dear as is usual on top."""
-    usual = np.median(price_by_claims(rows, 0.0) / np.maximum(rows.spends[:, CORES], 1)) if len(rows) else 0.0
-    return [price_by_claims(rows, idle), price_by_claims(rows, idle + float(usual))]
