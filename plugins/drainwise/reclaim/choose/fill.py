@@ -19,7 +19,7 @@ ONE_BY_ONE = 8
 """So few jobs are served one after the other."""
 MOST_ROWS = 32
 """Rows of a place that are looked at first."""
-MANY, FEW = 1_000, 8
+MANY, FEW = 1_000, 6
 """In a pool of more rows than that all subsets of fewer pilots are looked at."""
 
 
@@ -165,8 +165,8 @@ class _Kind:
                 room /= need[sets.at, resource, None]
                 np.minimum(jobs, room, out=jobs)
             np.floor(jobs, out=jobs)
-            able = jobs >= 1
-            price = np.divide(sets.price, jobs, out=np.full(jobs.shape, np.inf), where=able)
+            price = sets.price / np.maximum(jobs, 1.0)
+            price[jobs < 1] = np.inf
             best = price.argmin(axis=1)
             row, place = np.arange(len(best)), places[sets.at]
             self.each[place] = price[row, best]

@@ -34,7 +34,7 @@ USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""
 PART_SHARE = 0.5
 """By facts a core of a part, which no payload is ended for, counts as so much of one of a pilot that ends."""
-MOST_GROUPS = 100
+MOST_GROUPS = 50
 """Groups that are chosen for anew, those that lose most."""
 MOST_WASTE = 1e18
 """Core-seconds; whoever claims more is believed no more."""
@@ -47,7 +47,7 @@ class Rules:
     """How a plan weighs.
 
     rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds
-    that a core beyond the least counts. looks: groups of places that are solved anew in each pass, a sixth of that in
+    that a core beyond the least counts. looks: groups of places that are solved anew in each pass, a tenth of that in
     a pool of many rows. join: whether small pools are solved as a whole.
     """
 
@@ -94,7 +94,7 @@ def price_by_claims(rows: Rows, idle: float) -> Real:
 def make_plan(problem: Problem, rules: Rules) -> Plan:
     """Return which rows go, for which jobs."""
     rows, limits = problem.rows, problem.limits
-    looks = rules.looks if len(rows) <= MANY else rules.looks // 6
+    looks = rules.looks if len(rows) <= MANY else rules.looks // 10
     first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), looks, join=rules.join)
     lost = _lost(rows, len(limits.rank), first.gone)
     budget = lost.copy()
