@@ -26,13 +26,7 @@ MOST_PILOTS = 16
 """Places with more pilots are in no group."""
 
 
-def choose(
-    problem: Problem,
-    price: Real,
-    looks: int = LOOKS,
-    start: State | None = None,
-    join: bool = True,
-) -> State:
+def choose(problem: Problem, price: Real, looks: int = LOOKS, start: State | None = None, join: bool = True) -> State:
     """Return the choice that serves most jobs in the needs' order, at the least price that is found.
 
     Kinds are filled in in their order; from there small groups of places are bettered. price: n, ≥ 0, infinite for
@@ -132,7 +126,10 @@ def improve(state: State, looks: int) -> int:
 
 
 def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
-    """Yield groups of places, and kinds to serve: each active place with a partner, a dear one, or both; alone for kinds that wait."""
+    """Yield groups of places, and kinds to serve: each active place with a partner, a dear one, or both.
+
+    A place is alone in a group only for kinds that wait still.
+    """
     problem = state.problem
     many = problem.pilot_count > MOST_PILOTS
     worth = _worth(state)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Mask, Real, Whole
+from drainwise.reclaim.choose.problem import Real, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 from drainwise.reclaim.choose.state import State
 
@@ -75,16 +75,10 @@ class Bounds:
 
 def fill(state: State, kinds: Iterable[int]) -> None:
     """Serve kind after kind, as many whole jobs as its account is owed, each at the least price that is found."""
-    bounds, tight = Bounds(state), _is_tight(state)
+    bounds = Bounds(state)
     for kind in kinds:
         if state.wanted(kind):
-            _Kind(state, bounds, kind, tight).serve()
-
-
-def _is_tight(state: State) -> bool:
-    """Return whether a limit could refuse something."""
-    rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
-    return bool((state.spent(rows) > state.rest).any())
+            _Kind(state, bounds, kind).serve()
 
 
 class _Kind:
@@ -93,12 +87,10 @@ class _Kind:
     near: the places with the lowest bounds. beyond: a bound of all others.
     """
 
-    def __init__(self, state: State, bounds: Bounds, kind: int, tight: bool) -> None:
-        self.state, self.bounds, self.kind, self.tight = state, bounds, kind, tight
+    def __init__(self, state: State, bounds: Bounds, kind: int) -> None:
+        self.state, self.bounds, self.kind = state, bounds, kind
         self.several = int(state.problem.needs.several[kind])
         self.barred: list[Whole] = []
-        if tight:
-            self._bar_too_large()
         self.bound = bounds.of(kind)
         self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
         self.known = np.zeros(len(self.bound), dtype=bool)
@@ -190,7 +182,7 @@ class _Kind:
         taken = taken[np.cumsum(self.number[taken]) <= left * several]
         taken = taken[: len(taken) // several * several]
         rows = [self._rows(place) for place in taken.tolist()]
-        if not self.tight or (self._spent(np.concatenate(rows)) <= self.state.rest).all():
+        if (self._spent(np.concatenate(rows)) <= self.state.rest).all():
             self._apply(taken, np.concatenate(rows))
             return
         for begin in range(0, len(taken), several):
@@ -226,44 +218,21 @@ class _Kind:
         problem = self.state.problem
         return problem.rows.place[problem.pieces_by(rows)]
 
-    def _bar(self, rows: Whole) -> None:
-        self.state.barred[rows] = True
-        self.barred.append(rows)
-
-    def _bar_too_large(self) -> None:
-        """Bar rows that a limit does not let go any more."""
-        state = self.state
-        spends, counts = state.problem.rows.spends, state.problem.limits.counts
-        least = [state.rest[counts == one].min(initial=np.inf) for one in range(spends.shape[1])]
-        rows = np.flatnonzero((spends > least).any(axis=1))
-        rows = rows[state.open(rows)]
-        rows = rows[exceeding(state, rows)]
-        if len(rows):
-            self._bar(rows)
-            self.bounds.renew(np.unique(self._places_of(rows)))
-
     def _refuse(self, rows: Whole, limit: int) -> None:
-        """Bar, of rows that a limit refuses together, those that it refuses alone, else the dearest one it counts."""
-        state, limits = self.state, self.state.problem.limits
-        counted = rows[(limits.binds[state.problem.rows.user[rows]] == limit).any(axis=1)]
-        amount = state.problem.rows.spends[counted, limits.counts[limit]]
-        counted, amount = counted[amount > 0], amount[amount > 0]
-        alone = counted[exceeding(state, counted)]
-        self._bar(alone if len(alone) else counted[[int(state.price[counted].argmax())]])
-        self._renew(np.unique(self._places_of(self.barred[-1])))
-
-
-def exceeding(state: State, rows: Whole) -> Mask:
-    """Return which of these rows a limit that binds its user does not let go alone."""
-    limits, table = state.problem.limits, state.problem.rows
-    found = np.zeros(len(rows), dtype=bool)
-    binds, way = limits.binds[table.user[rows]], state.way[table.pilot[rows]]
-    spends = table.spends[rows] - np.where(way[:, None] >= 0, table.spends[way], 0)
-    for column in range(binds.shape[1]):
-        limit = binds[:, column]
-        amount = spends[np.arange(len(rows)), limits.counts[limit]]
-        found |= (limit >= 0) & (amount > state.rest[limit])
-    return found
+        """Bar all rows that a limit does not let go alone, else the dearest it counts of those it refuses together."""
+        state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
+        barred = np.flatnonzero(state.open(np.arange(len(state.gone))))
+        binds, way = limits.binds[table.user[barred]], state.way[table.pilot[barred]]
+        spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
+        amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]
+        barred = barred[((binds >= 0) & (amounts > state.rest[binds])).any(axis=1)]
+        if not len(barred):
+            counted = rows[(limits.binds[table.user[rows]] == limit).any(axis=1)]
+            counted = counted[table.spends[counted, limits.counts[limit]] > 0]
+            barred = counted[[int(state.price[counted].argmax())]]
+        state.barred[barred] = True
+        self.barred.append(barred)
+        self._renew(np.unique(self._places_of(barred)))
 
 
 def reprieve(state: State) -> None:
@@ -274,17 +243,9 @@ def reprieve(state: State) -> None:
     gone = gone[np.lexsort((gone, -state.price[gone], place))]
     place = problem.home[gone]
     turn = np.arange(len(gone)) - np.searchsorted(place, place)
-    for number in range(int(turn.max()) + 1 if len(turn) else 0):
-        some = np.flatnonzero(turn == number)
-        _let_go_on(state, gone[some])
     wide = np.flatnonzero(state.gone & problem.wide)
-    for row in wide[np.argsort(-state.price[wide], kind="stable")].tolist():
-        _let_go_on(state, np.array([row]))
-
-
-def _let_go_on(state: State, rows: Whole) -> None:
-    """Let each of these rows, on different places or one alone, go on where its room is not needed."""
-    problem = state.problem
-    pieces = problem.pieces_by(rows)
-    lacking = (state.room[problem.rows.place[pieces]] < problem.rows.gives[pieces]).any(axis=1)
-    state.go(rows[~np.isin(rows, problem.rows.row[pieces[lacking]])], back=True)
+    rounds = [gone[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
+    for rows in (*rounds, *wide[np.argsort(-state.price[wide], kind="stable")][:, None]):
+        pieces = problem.pieces_by(rows)
+        lacking = (state.room[problem.rows.place[pieces]] < problem.rows.gives[pieces]).any(axis=1)
+        state.go(rows[~np.isin(rows, problem.rows.row[pieces[lacking]])], back=True)

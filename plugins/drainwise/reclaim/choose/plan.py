@@ -14,13 +14,11 @@ from drainwise.reclaim.choose.choose import LOOKS, choose
 from drainwise.reclaim.choose.fill import MANY, reprieve
 from drainwise.reclaim.choose.problem import (
     CORES,
-    DEVICES,
     PART,
     STANDING,
     Limits,
     Mask,
     Needs,
-    Places,
     Problem,
     Real,
     Rows,
@@ -119,7 +117,7 @@ def groups_of(limits: Limits, compete: str) -> Whole:
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
     """Return the cores and devices that each user loses by some rows, U × 2."""
-    return np.column_stack([sums(rows.user[gone], rows.spends[gone, one], users) for one in (CORES, DEVICES)])
+    return np.column_stack([sums(rows.user[gone], one, users) for one in rows.spends[gone].T])
 
 
 def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
@@ -262,40 +260,21 @@ class _Groups:
         may = needs.may[np.ix_(kinds, places)] & ~closed & (mine | problem.places.shared[places])
         alone = needs.whole[kinds] | (needs.several[kinds] > 1)
         may &= ~alone[:, None] | (mine & ~others.T)
-        some = Rows(
-            np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1),
-            table.way[rows],
-            user.reshape(-1),
-            table.spends[rows],
-            table.loss[rows],
-            table.claim[rows],
-            np.searchsorted(rows, table.row[pieces]),
-            np.searchsorted(places, table.place[pieces]),
-            table.gives[pieces],
-        )
-        count = len(users)
-        limits = Limits(
-            problem.limits.account[users],
-            problem.limits.rank[users],
-            np.column_stack((np.arange(count), np.arange(count) + count)),
-            (self.left[users] + _lost(table, len(self.left), rows[first.gone[rows]])[users]).T.reshape(-1),
-            np.repeat(np.array([CORES, DEVICES]), count),
-            np.zeros(count),
-        )
+        pilot = np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1)
+        row, place = np.searchsorted(rows, table.row[pieces]), np.searchsorted(places, table.place[pieces])
+        way, spends = table.way[rows], table.spends[rows]
+        loss, claim = table.loss[rows], table.claim[rows]
+        some = Rows(pilot, way, user.reshape(-1), spends, loss, claim, row, place, table.gives[pieces])
+        count, whose, one = len(users), problem.limits, np.ones(len(kinds), dtype=np.int64)
+        left = (self.left + _lost(table, len(self.left), rows[first.gone[rows]]))[users].T.reshape(-1)
+        binds, counts = np.arange(2 * count).reshape(2, -1).T, np.repeat(np.arange(2), count)
+        limits = Limits(whose.account[users], whose.rank[users], binds, left, counts, np.zeros(count))
         most = np.where(needs.several[kinds] > 1, first.served[kinds], needs.most[kinds])
-        asked = Needs(
-            np.zeros(len(kinds), dtype=np.int64),
-            start.sum(axis=0),
-            needs.needs[kinds],
-            may,
-            needs.whole[kinds],
-            np.ones(len(kinds), dtype=np.int64),
-            np.zeros(len(kinds)),
-            most,
-            np.zeros(1),
-        )
-        held = Places(free, problem.places.cores[places], problem.places.shared[places])
-        return Problem(some, held, asked, limits)
+        jobs, whole = start.sum(axis=0), needs.whole[kinds]
+        asked = Needs(0 * one, jobs, needs.needs[kinds], may, whole, one, np.zeros(len(kinds)), most, np.zeros(1))
+        held = problem.places
+        some_places = replace(held, free=free, cores=held.cores[places], shared=held.shared[places])
+        return Problem(some, some_places, asked, limits)
 
     def _move(self, before: Whole, after: Whole, gone: Mask) -> None:
         """Let other rows go in place of those before."""
@@ -315,9 +294,9 @@ class _Groups:
         some = np.flatnonzero(np.isin(key, asked_of) & ~problem.wide[table.row] & (gone | ~self.first.gone)[table.row])
         where = np.searchsorted(asked_of, key[some])
         own = replace(table, row=table.row[some], place=where, gives=table.gives[some])
-        none = Places(np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of)), problem.places.shared)
+        asked, cost = np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of))
+        none = replace(problem.places, free=asked.copy())
         state = State(Problem(own, none, problem.needs, problem.limits), self.price)
-        asked, cost = none.free.copy(), np.zeros(len(asked_of))
         at = np.searchsorted(asked_of, key[problem.pieces_of[going]])
         np.add.at(asked, at, table.gives[problem.pieces_of[going]])
         np.add.at(cost, at, self.price[going])

@@ -42,14 +42,6 @@ class State:
         each = self.price / np.maximum(rows.spends[:, 0], 1e-9)
         return np.lexsort((rows.row, each[rows.row], rows.place))
 
-    def copy(self) -> State:
-        """Return one that changes apart from this one."""
-        other = State.__new__(State)
-        other.__dict__ = {
-            name: value.copy() if name not in {"problem", "price"} else value for name, value in vars(self).items()
-        }
-        return other
-
     def open(self, rows: Whole) -> Mask:
         """Return which of these rows may go still: of a pilot that gives something already those that give more."""
         table, way = self.problem.rows, self.way[self.problem.rows.pilot[rows]]
