@@ -36,7 +36,8 @@ def choose(problem: Problem, price: Real, looks: int = LOOKS, start: State | Non
     best = State(problem, price) if start is None else start
     if not len(price):
         return best
-    if join and _is_small(problem):
+    mixes = float(np.prod(problem.needs.jobs.astype(float) + 1))
+    if join and mixes <= SMALL_MIXES and len(problem.places.free) <= SMALL_PLACES:
         every, kinds = np.arange(len(best.room)), np.flatnonzero(problem.needs.jobs > 0)
         if problem.wide.any() and start is None:
             fill(best, range(len(problem.needs.jobs)))
@@ -52,11 +53,6 @@ def choose(problem: Problem, price: Real, looks: int = LOOKS, start: State | Non
     improve(best, looks - turn(best, looks * 3 // 4, every=False))
     reprieve(best)
     return best
-
-
-def _is_small(problem: Problem) -> bool:
-    mixes = float(np.prod(problem.needs.jobs.astype(float) + 1))
-    return mixes <= SMALL_MIXES and len(problem.places.free) <= SMALL_PLACES
 
 
 def turn(state: State, looks: int, every: bool) -> int:

@@ -54,10 +54,8 @@ class Bounds:
         """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
         state, needs, held = self._state, self._state.problem.needs, self._state.problem.places
         able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
-        if needs.whole[kind]:
-            able &= state.jobs[places].sum(axis=1) == 0
-        elif not held.shared.all():
-            able &= held.shared[places] | (state.jobs[places].sum(axis=1) == 0)
+        if needs.whole[kind] or not held.shared.all():
+            able &= (held.shared[places] & ~needs.whole[kind]) | ~state.jobs[places].any(axis=1)
         price = np.zeros(len(able))
         for resource, need in enumerate(needs.needs[kind].tolist()):
             if resource == 0 and needs.whole[kind]:
@@ -166,10 +164,6 @@ class _Kind:
             self.source[place] = np.column_stack((np.full(len(best), len(self.looked)), row, best))
             self.looked.append(sets)
 
-    def _rows(self, place: int) -> Whole:
-        looked, row, chosen = self.source[place].tolist()
-        return self.looked[int(looked)].rows_of(row, chosen)
-
     def _take(self, cheap: Whole, left: int) -> None:
         """Take offers, cheapest first, until half of what is left is served; one where few are left."""
         several = self.several
@@ -181,22 +175,22 @@ class _Kind:
         taken = cheap[: last // several * several if last < len(cheap) else len(cheap) // several * several]
         taken = taken[np.cumsum(self.number[taken]) <= left * several]
         taken = taken[: len(taken) // several * several]
-        rows = [self._rows(place) for place in taken.tolist()]
-        if (self._spent(np.concatenate(rows)) <= self.state.rest).all():
+        rows = [self.looked[one].rows_of(row, chosen) for one, row, chosen in self.source[taken].tolist()]
+        if not len(self._over(np.concatenate(rows))):
             self._apply(taken, np.concatenate(rows))
             return
         for begin in range(0, len(taken), several):
             some = taken[begin : begin + several]
             going = np.concatenate(rows[begin : begin + several])
-            over = np.flatnonzero(self._spent(going) > self.state.rest)
-            if len(over):
+            if len(over := self._over(going)):
                 self._refuse(going, int(over[0]))
                 return
             self._apply(some, going)
 
-    def _spent(self, rows: Whole) -> Real:
+    def _over(self, rows: Whole) -> Whole:
         spent, instead = self.state.spent(rows), self.state.instead_of(rows)
-        return spent - self.state.spent(instead) if len(instead) else spent
+        spent = spent - self.state.spent(instead) if len(instead) else spent
+        return np.flatnonzero(spent > np.maximum(self.state.rest, 0))
 
     def _apply(self, places: Whole, rows: Whole) -> None:
         state = self.state
@@ -239,8 +233,7 @@ def reprieve(state: State) -> None:
     """Let go on what no job needs, dearest first; a round looks at the next of each place."""
     problem = state.problem
     gone = np.flatnonzero(state.gone & ~problem.wide)
-    place = problem.home[gone]
-    gone = gone[np.lexsort((gone, -state.price[gone], place))]
+    gone = gone[np.lexsort((gone, -state.price[gone], problem.home[gone]))]
     place = problem.home[gone]
     turn = np.arange(len(gone)) - np.searchsorted(place, place)
     wide = np.flatnonzero(state.gone & problem.wide)

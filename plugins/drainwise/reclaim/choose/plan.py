@@ -12,19 +12,7 @@ import numpy as np
 
 from drainwise.reclaim.choose.choose import LOOKS, choose
 from drainwise.reclaim.choose.fill import MANY, reprieve
-from drainwise.reclaim.choose.problem import (
-    CORES,
-    PART,
-    STANDING,
-    Limits,
-    Mask,
-    Needs,
-    Problem,
-    Real,
-    Rows,
-    Whole,
-    sums,
-)
+from drainwise.reclaim.choose.problem import CORES, PART, STANDING, Limits, Mask, Needs, Problem, Real, Rows, Whole
 from drainwise.reclaim.choose.sets import sets_on
 from drainwise.reclaim.choose.state import ROUNDING, State
 
@@ -117,7 +105,7 @@ def groups_of(limits: Limits, compete: str) -> Whole:
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
     """Return the cores and devices that each user loses by some rows, U × 2."""
-    return np.column_stack([sums(rows.user[gone], one, users) for one in rows.spends[gone].T])
+    return np.column_stack([np.bincount(rows.user[gone], one, users) for one in rows.spends[gone].T])
 
 
 def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
@@ -209,7 +197,7 @@ class _Groups:
         Beyond MOST_GROUPS those that lose least only swap rows place by place.
         """
         gone, jobs = self.first.gone.copy(), self.first.jobs.copy()
-        lost = sums(self.of_row[gone], 1 + self.problem.rows.spends[gone, CORES], len(self.begin) - 1)
+        lost = np.bincount(self.of_row[gone], 1 + self.problem.rows.spends[gone, CORES], len(self.begin) - 1)
         order = np.lexsort((np.arange(len(lost)), -lost))
         swapped = gone.copy()
         for group in order[lost[order] > 0][:MOST_GROUPS].tolist():
@@ -316,7 +304,7 @@ def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
     """Return for each place the group that holds most cores there, −1 where none does."""
     count = int(group.max(initial=0)) + 1
     key, where = np.unique(place * count + group, return_inverse=True)
-    held = sums(where.reshape(-1), cores, len(key))
+    held = np.bincount(where.reshape(-1), cores, len(key))
     order = np.lexsort((-key, held))
     found = np.full(places, -1)
     found[key[order] // count] = key[order] % count
