@@ -12,9 +12,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from benchmarks.deciding import NOW, SITE
+from benchmarks.deciding import SITE
 from benchmarks.figures import Figure
 from benchmarks.hard_pools import decide as choose
+from benchmarks.made_up_room import NOW
 from drainwise.pilotad.waste_curve import MOST_POINTS
 from drainwise.reclaim.columns import Columns
 from drainwise.reclaim.figures import figures_of

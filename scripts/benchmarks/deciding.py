@@ -61,8 +61,9 @@ def snapshot(
 
 def _reporting(one: Pilot, account: str, parts: bool, dice: np.random.Generator) -> Pilot:
     cores = one.cores * (4 if parts else 1)
-    used, first, last = float(dice.integers(0, cores + 1)), *np.sort(dice.integers(NOW, NOW + 30_000, 2)).tolist()
-    began, idle = max(one.started, NOW - int(dice.integers(1, 20_000))), (cores - used) * (last - first)
+    used, ends = float(dice.integers(0, cores + 1)), sorted(dice.integers(NOW, NOW + 30_000, 2).tolist())
+    began, (first, last) = max(one.started, NOW - int(dice.integers(1, 20_000))), ends
+    idle = (cores - used) * (last - first)
     report = PilotReport(NOW - 60, used, began, first, last, None, 0.0, idle, can_postpone_last_job=True)
     return replace(one, account=account, cores=cores, report=report, can_return=cores - 1 if parts else 0)
 
