@@ -124,7 +124,7 @@ def needed_runs(
         spots[served.kind] += served.jobs
     for kind in kinds.facts.kinds:
         runs = unmet[kind.name].runs if kind.places > 1 and kind.name in unmet else {}
-        if len({place for one in pilots if one.run in runs for place, _ in one.returns()}) <= spots[kind.name]:
+        if runs and len({place for one in pilots if one.run in runs for place, _ in one.returns()}) <= spots[kind.name]:
             kept.update(runs)
     return frozenset(kept)
 
