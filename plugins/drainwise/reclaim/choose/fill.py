@@ -99,10 +99,8 @@ class _Kind:
     def serve(self) -> None:
         """Serve what is wanted. It ends: each round serves a job, bars a row, or brings in more places."""
         places = int(np.isfinite(self.bound).sum())
-        while left := self.state.wanted(self.kind):
+        while places and (left := self.state.wanted(self.kind)):
             if not len(self.near):
-                if not places:
-                    break
                 self._bring_in(min(places, NEAR * left * self.several + MORE))
             self._forget(self.near[self.known[self.near] & (self.number[self.near] > left)])
             self._look(left)

@@ -33,8 +33,8 @@ class Rules:
     """How a plan weighs.
 
     rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds
-    that a core beyond the least counts. looks: groups of places that are solved anew in each pass, a tenth of that in
-    a pool of many rows. join: whether small pools are solved as a whole.
+    that a core beyond the least counts. looks: groups of places that are solved anew in each pass; in
+    a pool of many rows a tenth of that by facts, a third by claims. join: whether small pools are solved as a whole.
     """
 
     rank_factor: float = 1.0
@@ -80,14 +80,14 @@ def price_by_claims(rows: Rows, idle: float) -> Real:
 def make_plan(problem: Problem, rules: Rules) -> Plan:
     """Return which rows go, for which jobs."""
     rows, limits = problem.rows, problem.limits
-    looks = rules.looks if len(rows) <= MANY else rules.looks // 10
-    first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), looks, join=rules.join)
+    looks = [rules.looks // part for part in ((1, 1) if len(rows) <= MANY else (10, 3))]
+    first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), looks[0], join=rules.join)
     lost = _lost(rows, len(limits.rank), first.gone)
     budget = lost.copy()
     budget[:, CORES] += extra_cores(rows, limits, lost[:, CORES], first.rest)
     price = np.where(np.isfinite(first.price), price_by_claims(rows, rules.idle), np.inf)
     groups = _Groups(problem, first, groups_of(limits, rules.compete), budget, price)
-    gone, jobs = groups.chosen(rules, looks)
+    gone, jobs = groups.chosen(rules, looks[1])
     second = State(problem, np.where(gone, first.price, np.inf))
     second.go(np.flatnonzero(gone))
     for kind in range(jobs.shape[1]):
@@ -105,7 +105,7 @@ def groups_of(limits: Limits, compete: str) -> Whole:
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
     """Return the cores and devices that each user loses by some rows, U × 2."""
-    return np.column_stack([np.bincount(rows.user[gone], one, users) for one in rows.spends[gone].T])
+    return np.column_stack([np.bincount(rows.user[gone], one, users) for one in rows.spends[gone].T]).astype(float)
 
 
 def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
@@ -250,8 +250,7 @@ class _Groups:
         may &= ~alone[:, None] | (mine & ~others.T)
         pilot = np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1)
         row, place = np.searchsorted(rows, table.row[pieces]), np.searchsorted(places, table.place[pieces])
-        way, spends = table.way[rows], table.spends[rows]
-        loss, claim = table.loss[rows], table.claim[rows]
+        way, spends, loss, claim = table.way[rows], table.spends[rows], table.loss[rows], table.claim[rows]
         some = Rows(pilot, way, user.reshape(-1), spends, loss, claim, row, place, table.gives[pieces])
         count, whose, one = len(users), problem.limits, np.ones(len(kinds), dtype=np.int64)
         left = (self.left + _lost(table, len(self.left), rows[first.gone[rows]]))[users].T.reshape(-1)

@@ -60,9 +60,7 @@ class _Group:
         self.limits = np.flatnonzero(state.spent(rows[np.isfinite(state.price[rows])]) > self.rest)
         here = state.jobs[np.ix_(places, kinds)]
         self.outside = state.parts[kinds] - here.sum(axis=0)
-        self.several = needs.several[kinds]
-        self.account = needs.account[kinds]
-        self.cores = needs.cores[kinds]
+        self.several, self.account, self.cores = needs.several[kinds], needs.account[kinds], needs.cores[kinds]
         self.owed = state.owed.copy()
         np.add.at(self.owed, self.account, state.served[kinds] * self.cores)
         with np.errstate(divide="ignore", invalid="ignore"):
