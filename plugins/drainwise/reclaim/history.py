@@ -22,7 +22,7 @@ from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim import reasons
-from drainwise.reclaim.open_need.pilots_look import EndsSeen
+from drainwise.reclaim.pilots_look import EndsSeen
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings, Trust

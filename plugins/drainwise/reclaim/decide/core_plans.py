@@ -20,12 +20,12 @@ from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_
 from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.choose.problem import CORES, Limits, Rows, Whole
 from drainwise.reclaim.choose.problem import KILL as KILLED
-from drainwise.reclaim.cut_wastes import cut_wastes
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
 from drainwise.reclaim.decide.limits import Allowances, Allowed
-from drainwise.reclaim.figures import figures_of
+from drainwise.reclaim.decide.open_until import OpenUntil
+from drainwise.reclaim.decide.parts import mix_with_standing
+from drainwise.reclaim.figures import cut_wastes, figures_of
 from drainwise.reclaim.history import History
-from drainwise.reclaim.parts.part_plans import PartsUntil, mix_with_standing
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
 from drainwise.reclaim.quota import Balance
@@ -39,7 +39,7 @@ def core_plans(
     settings: ReclaimSettings,
     history: History,
     wait: str,
-    until: PartsUntil | None = None,
+    until: OpenUntil | None = None,
 ) -> list[UserPlan]:
     """Return each user's part in turn, until the deficit is met; what a limit delays falls on nobody else.
 
@@ -178,7 +178,7 @@ def _rows(pilots: Sequence[Pilot], user: Whole, now: int) -> Rows:
     return Rows(every, ways, user, spends, cores * age, 0 * cores, every, 0 * every, cores[:, None])
 
 
-def _with_mix(part: UserPlan, allowed: Allowed, until: PartsUntil) -> UserPlan:
+def _with_mix(part: UserPlan, allowed: Allowed, until: OpenUntil) -> UserPlan:
     """Return the part with parts of pilots in it, where any return some. What a limit delays is asked for later."""
     able = part.open
     need = Need(min(part.cores, allowed.cores), min(part.need.most, allowed.cores))

@@ -10,10 +10,25 @@ ever; each of them is ordered when ending it is cheap now, as `threshold_of` say
 costs. Claims have a part only in when a user's own pilots go.
 
 Where every pilot gets time to drain, the last moment is earlier by the least of it, so that the cores are back in time.
+
+Before the moment pilots become cheap by themselves: a payload ends, and the next one has hardly begun. Who is killed is
+below a threshold: what the cores that are missing should cost if the rest of them are taken later. What a kill loses
+grows by a second each second on each busy core, so a pilot stays below x core-seconds a core for about x seconds: if C
+cores are below x now, about C·R/x more will come below it within the R seconds that are left. The less time is left,
+the higher is the threshold; in the end it is what the cheapest pilots cost that are there.
+
+Pilots end also without an order, and not only with their lease: a pilot that runs one payload goes when that has ended.
+How often that happens is learned from what was seen in the last days: the cores of pilots that ended by themselves
+before their lease did, for each core-second for which pilots were seen. Before much is known the pilots that are there
+tell something: as many should end as have begun.
+
+How many it will be is uncertain: of few large pilots more than of many small ones. So a decision looks at three
+numbers, each with its probability, and not at one.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,33 +38,46 @@ import numpy as np
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.pilots_look import EndsSeen
-from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, cores_that_end, likely, open_since, threshold_of
+from drainwise.reclaim.pilots_look import WINDOW, EndsSeen
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.quota import owed
-from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
+from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
 
+LAST_MOMENTS = 300
+"""Seconds before and after the moment of a need in which what is missing is taken whatever it costs."""
+_COME_LATER = 0.5  # of those that should become cheap later, the share that is counted on
+_PRIOR = 6 * 3600  # seconds for which all pilots must have been seen so that what was seen counts as much as the prior
+_SHORTEST = 600.0  # seconds that a pilot lives on average, at least
 _FIRST_PAYLOADS = 600  # seconds of a pilot's run within which its first payloads start
 
 
 @dataclass(frozen=True)
 class OpenUntil:
-    """The need of all who wait: `since` when that of each account is open, and the first moment, `due`; UNIX s."""
+    """The need of all who wait: `since` when that of each account is open, and the first moment, `due`; UNIX s.
+
+    chunk: cores of the largest job of those who wait, on average of each account.
+    """
 
     since: Mapping[str, int]
     due: int
+    chunk: int
 
 
-def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> OpenUntil | None:
-    """Return the need that is open at `now` (UNIX s); None by another policy."""
-    if settings.policy != OPEN_NEED:
-        return None
-    waiting = [one.name for one in snapshot.accounts if owed(one) > 0]
-    since = open_since(history.since, waiting, now, settings.horizon)
-    return OpenUntil(since, min(since.values(), default=now) + settings.horizon)
+def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> OpenUntil:
+    """Return the need that is open at `now` (UNIX s).
+
+    One that was not met within `horizon` and `LAST_MOMENTS` opens anew: no agent was there, or a limit held it up.
+    """
+    waiting = [one for one in snapshot.accounts if owed(one) > 0]
+    since = {one.name: min(history.since.get(one.name, now), now) for one in waiting}
+    longest = settings.horizon + LAST_MOMENTS
+    since = {name: now if now > time + longest else time for name, time in since.items()}
+    chunk = max((math.ceil(one.cores_per_job) for one in waiting), default=1)
+    return OpenUntil(since, min(since.values(), default=now) + settings.horizon, max(1, chunk))
 
 
 def with_ending_leases(snapshot: Snapshot, need: OpenUntil | None) -> Snapshot:
@@ -143,7 +171,10 @@ def waits_for_cheaper(
         for part in users
     ]
     not_later = {
-        part.open.pilots[row].run for part in users for row in part.open.figures.unprotected.nonzero()[0].tolist()
+        one.run
+        for part in users
+        for one, out in zip(part.open.pilots, part.open.figures.columns.unprotected.tolist())
+        if out
     }
     held: list[dict[str, str]] = [{} for _ in users]
     places = set[str]()  # where room waits
@@ -246,3 +277,59 @@ def room_now(made: RoomMade | None, users: Sequence[UserPlan]) -> RoomMade | Non
         jobs.subtract(dict(place.jobs))
     kept: tuple[PlaceRoom, ...] = tuple(one for one in made.places if one not in later)
     return replace(made, places=kept, jobs={name: number for name, number in jobs.items() if number > 0})
+
+
+def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int) -> float:
+    """Return the least core-seconds a core below which as many cores should come within `left` seconds as are wanted.
+
+    kill_waste (core-seconds), cores: of the pilots that may get an order. comes_again: whether a pilot starts payloads
+    one after the other, so that it becomes cheap again. others: cores that should come by themselves; those of pilots
+    that are ended now are none of them any more.
+    """
+    if wanted <= others or not len(cores):
+        return 0.0
+    each = kill_waste / cores
+    order = np.argsort(each, kind="stable")
+    threshold, sizes = each[order], cores[order]
+    ended, flows = np.cumsum(sizes), np.cumsum(sizes * comes_again[order])
+    reach = ended + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
+    reach += others * (1 - ended / ended[-1])
+    enough = np.flatnonzero(reach >= wanted)
+    return float(threshold[enough[0]] if len(enough) else threshold[-1])
+
+
+def rate_of_ends(cores: Whole, started: Real, now: int, seen: EndsSeen) -> float:
+    """Return the share of their cores that should end by themselves in each second; from 0 to 1 / `_SHORTEST`.
+
+    cores, started (UNIX s): of the user's pilots at `now`.
+    """
+    held = float(cores.sum())
+    if not held:
+        return 0.0
+    began = float(cores[started > now - WINDOW].sum())
+    watched = max(0.0, seen.core_seconds) + held * _PRIOR
+    ended = max(0.0, seen.cores) + began / WINDOW * _PRIOR
+    return min(1 / _SHORTEST, ended / watched)
+
+
+def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> tuple[float, float]:
+    """Return the cores of these pilots that should come back by themselves within `left` seconds, and the standard
+    deviation of that number.
+
+    As many as if each pilot ended independently of the others.
+    """
+    held = float(cores.sum())
+    if not held or left <= 0:
+        return 0.0, 0.0
+    expected = held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
+    one = float((cores.astype(float) ** 2).sum()) / held  # cores of the pilot that a core is of
+    return expected, math.sqrt(expected * one)
+
+
+def likely(mean: float, spread: float) -> tuple[tuple[float, float], ...]:
+    """Return three numbers of cores, none below 0, each with its probability: a normal distribution's three points.
+
+    By Gauss and Hermite: what changes evenly with the number is right on average.
+    """
+    far = math.sqrt(3) * spread
+    return (max(0.0, mean - far), 1 / 6), (mean, 2 / 3), (mean + far, 1 / 6)

@@ -18,18 +18,19 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates
 from drainwise.reclaim.choose.plan import Rules
+from drainwise.reclaim.choose.problem import Whole
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
 from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import Allowances
+from drainwise.reclaim.decide.open_until import OpenUntil
+from drainwise.reclaim.decide.parts import PartsAhead, room_parts, with_single_cores
 from drainwise.reclaim.history import History, cores_allowed, extra_taken, left_of_cycle, why_closed
-from drainwise.reclaim.parts.part_plans import PartsAhead, PartsUntil, room_parts, with_single_cores
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, prices_of
 from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Whole
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
 from drainwise.room.kept_rooms import kept_rooms
@@ -56,7 +57,7 @@ def room_plans(
     settings: ReclaimSettings,
     history: History,
     wait: str,
-    until: PartsUntil | None = None,
+    until: OpenUntil | None = None,
 ) -> tuple[list[UserPlan], RoomMade]:
     """Return each user's part, and the room that all make together; wait: why no order may be given yet, or "".
 

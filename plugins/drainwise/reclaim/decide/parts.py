@@ -23,12 +23,10 @@ from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Mask, Real, Rows, Whole, sums
 from drainwise.reclaim.choose.sets import MOST_PRODUCTS
-from drainwise.reclaim.cut_wastes import StatedCurve, has_curve
-from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.threshold import open_since
-from drainwise.reclaim.plan import Need, PartOrder, UserPlan
+from drainwise.reclaim.decide.open_until import OpenUntil
+from drainwise.reclaim.figures import StatedCurve, has_curve
+from drainwise.reclaim.plan import Need, PartOrder, UserPlan, still_asked
 from drainwise.reclaim.prices import BY_WASTE, prices_of
-from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PartMade
 from drainwise.room.demand import DemandLeft, RoomFacts
@@ -45,15 +43,6 @@ _LOOKS = 12
 
 
 @dataclass(frozen=True)
-class PartsUntil:
-    """Parts count until `due` (UNIX s), in chunks of so many cores. since: when each account's need opened, UNIX s."""
-
-    due: int
-    chunk: int
-    since: dict[str, int]
-
-
-@dataclass(frozen=True)
 class Mix:
     """What one user gives back: whole pilots by their rows, and the orders for parts of others."""
 
@@ -61,17 +50,9 @@ class Mix:
     parts: tuple[PartOrder, ...]
 
 
-def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> PartsUntil | None:
-    """Return until when parts count; None where no pilot can return any, or the policy does not choose by waste.
-
-    The chunk is the largest job of those who wait, on average of each account.
-    """
-    if settings.policy not in BY_WASTE or not any(one.can_return or one.asked for one in snapshot.pilots):
-        return None
-    waiting = [one for one in snapshot.accounts if owed(one) > 0]
-    since = open_since(history.since, (one.name for one in waiting), now, settings.horizon)
-    chunk = max((int(-(-one.cores_per_job // 1)) for one in waiting), default=1)
-    return PartsUntil(min(since.values(), default=now) + settings.horizon, max(1, chunk), since)
+def parts_count(snapshot: Snapshot, settings: ReclaimSettings) -> bool:
+    """Return whether parts count: some pilot can return any, and the policy chooses by waste."""
+    return settings.policy in BY_WASTE and any(one.can_return or one.asked for one in snapshot.pilots)
 
 
 class PartsAhead:
@@ -84,7 +65,7 @@ class PartsAhead:
     yet, as far as it should come free.
     """
 
-    def __init__(self, able: Candidates, until: PartsUntil) -> None:
+    def __init__(self, able: Candidates, until: OpenUntil) -> None:
         self.able, self.until, now = able, until, able.figures.now
         it = able.figures.columns
         self.can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
@@ -235,7 +216,7 @@ def core_parts(ahead: PartsAhead, cores: int, chunk: int) -> Parts:
     return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
 
 
-def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
+def mix_with_standing(able: Candidates, need: Need, until: OpenUntil, settings: ReclaimSettings) -> Mix | None:
     """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it."""
     chunk, ahead = until.chunk, PartsAhead(able, until)
     cores = need.cores // chunk * chunk
@@ -254,7 +235,7 @@ def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings:
     return Mix(whole, tuple(ahead.needed(pilot, cores, chunk) for pilot, cores in given))
 
 
-def with_all_asked(parts: Iterable[UserPlan], until: PartsUntil | None) -> list[UserPlan]:
+def with_all_asked(parts: Iterable[UserPlan], until: OpenUntil | None) -> list[UserPlan]:
     """Return each user's part; where single cores are wanted every pilot is asked for all that is missing.
 
     Nothing idles for that, and it does not matter whose payload ends first. Together they may be asked for more than is
@@ -283,11 +264,3 @@ def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: fl
     named = {one.pilot.run for part in parts for one in part.returns}
     named |= {order.pilot.run for part in parts for order in part.orders}
     return tuple(one for one in pilots if one.asked > still_asked(one, demand) and one.run not in named)
-
-
-def still_asked(pilot: Pilot, demand: float) -> int:
-    """Return the cores that a pilot of which no more is needed should have returned in all.
-
-    As long as anybody waits what it has returned stays so; else it may have again what nobody uses.
-    """
-    return pilot.returned if demand > 0 else 0
