@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,15 +21,16 @@ from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.choose.problem import CORES, Limits, Rows, Whole
 from drainwise.reclaim.choose.problem import KILL as KILLED
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
-from drainwise.reclaim.decide.limits import Allowances, Allowed
+from drainwise.reclaim.decide.limits import Allowances
 from drainwise.reclaim.decide.open_until import OpenUntil
-from drainwise.reclaim.decide.parts import mix_with_standing
+from drainwise.reclaim.decide.parts import PartsAhead
 from drainwise.reclaim.figures import cut_wastes, figures_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.room.user_pilots import NO_PARTS, Parts, with_parts
 
 
 def core_plans(
@@ -51,14 +52,7 @@ def core_plans(
     pilots = [one for one in snapshot.pilots if one.account in names]
     by_user = able_and_closed_by_user(pilots, now, settings, history)
     users = [_User(one.account, user, *by_user[one.account, user]) for one in balance.over for user in one.users]
-    left = _Left(balance, Allowances(history, now, settings), wait, now, settings, history)
-    if until is None:
-        return left.plans(users)
-    return [
-        part
-        for user in users
-        for part in left.plans([user], lambda part: _with_mix(part, left.allowed(part.user), until))
-    ]
+    return _Left(balance, Allowances(history, now, settings), wait, now, settings, history).plans(users, until)
 
 
 class _User(NamedTuple):
@@ -88,17 +82,26 @@ class _Left:
         self._allowances, self._taken = allowances, Counter[str]()
         self._now, self._settings, self._history = now, settings, history
 
-    def allowed(self, user: str) -> Allowed:
-        """Return what a user may be ordered to give back now."""
-        return self._allowances.of(user, self._cycle, self._taken[user], self._wait)
-
-    def plans(
-        self, users: Sequence[_User], changed: Callable[[UserPlan], UserPlan] = lambda part: part
-    ) -> list[UserPlan]:
-        """Return the parts of those of these users that are asked for any cores; changed: what becomes of each."""
+    def plans(self, users: Sequence[_User], until: OpenUntil | None) -> list[UserPlan]:
+        """Return the parts of those of these users that are asked for any cores."""
         able = [user.able.pilots for user in users]
         whose = np.repeat(np.arange(len(users)), [len(some) for some in able])
+        first, ahead, returned = (
+            np.searchsorted(whose, np.arange(len(users))).tolist(),
+            dict[int, PartsAhead](),
+            [NO_PARTS],
+        )
         rows = _rows([one for some in able for one in some], whose, self._now)
+        for number, some in enumerate(able if until else ()):
+            if any(one.can_return for one in some):
+                ahead[number] = PartsAhead(users[number].able, until)
+                returned.append(ahead[number].by_cores(self._cores, first[number]))
+        if until and ahead:
+            rows = with_parts(
+                rows, Parts(*(np.concatenate(some) for some in zip(*(vars(one).values() for one in returned))))
+            )
+            if len(rows) > len(whose):
+                self._cores = self._cores // until.chunk * until.chunk
         limits, need = self._limits(users)
         facts = cores_by_facts(rows, limits, need)
         asked = np.flatnonzero(facts.asked > 0).tolist()
@@ -107,29 +110,39 @@ class _Left:
         if facts.given.any():
             rows.claim[mine] = prices_of(table.figures, self._settings, whose[mine])
         plan = cores_by_claims(rows, limits, facts, Rules(compete=self._settings.reports_compete))
-        gone = np.flatnonzero(plan.gone)
+        gone, parts = np.flatnonzero(plan.gone[: len(whose)]), np.flatnonzero(plan.gone[len(whose) :]) + len(whose)
         gone = gone[np.lexsort((gone, rows.claim[gone] / rows.spends[gone, CORES], whose[gone]))]
         orders = orders_of(table, np.searchsorted(mine, gone))
-        begin, of_user = (
-            np.searchsorted(one, np.arange(len(users) + 1)).tolist() for one in (whose[mine], whose[gone])
+        begin, of_user, of_parts = (
+            np.searchsorted(one, np.arange(len(users) + 1)).tolist()
+            for one in (whose[mine], whose[gone], rows.user[parts])
         )
-        parts = []
+        found = []
         for user in asked:
-            theirs, given, later = orders[of_user[user] : of_user[user + 1]], facts.given[user], int(facts.later[user])
-            extra = max(0, sum(one.pilot.cores for one in theirs) - int(given))
-            if extra:
+            theirs, given, later = (
+                orders[of_user[user] : of_user[user + 1]],
+                int(facts.given[user]),
+                int(facts.later[user]),
+            )
+            returns = tuple(
+                ahead[user].needed(int(rows.pilot[row]) - first[user], int(rows.spends[row, CORES]))
+                for row in parts[of_parts[user] : of_parts[user + 1]].tolist()
+            )
+            extra = max(0, sum(one.pilot.cores for one in theirs) + sum(one.cores for one in returns) - given)
+            if extra and theirs:
                 theirs = (replace(theirs[0], extra=extra), *theirs[1:])
             some = table.some(range(begin[user], begin[user + 1]))
-            need_of = Need(int(facts.wanted[user]), int(facts.most[user]))
+            wanted = int(facts.wanted[user])
+            need_of = Need(min(wanted, given) if returns else wanted, int(facts.most[user]))
             part = self._part(users[user], int(facts.asked[user]), max(0, later - extra), theirs, some, need_of)
-            parts.append(changed(part))
-            self._take(parts[-1])
-        return parts
+            found.append(replace(part, returns=returns))
+            self._take(found[-1])
+        return found
 
     def _part(
         self, user: _User, cores: int, later: int, orders: tuple[Order, ...], able: Candidates, need: Need
     ) -> UserPlan:
-        allowed = self.allowed(user.name)
+        allowed = self._allowances.of(user.name, self._cycle, self._taken[user.name], self._wait)
         limit, key = (allowed.words, allowed.key) if cores > allowed.cores else ("", "")
         return UserPlan(user.account, user.name, cores, later, limit, orders, able, user.closed, need, limited_by=key)
 
@@ -147,7 +160,7 @@ class _Left:
         accounts = {name: 1 + place for place, name in enumerate(dict.fromkeys(one.account for one in users))}
         begin = 1 + len(accounts)
         names = {name: begin + place for place, name in enumerate(dict.fromkeys(one.name for one in users))}
-        each = [self.allowed(name).cores for name in names]
+        each = [self._allowances.of(name, self._cycle, self._taken[name], self._wait).cores for name in names]
         everybody = self._allowances.together(self._cycle, self._wait)
         most, wider = (
             np.array([everybody, *(some[name] for name in accounts), *each], dtype=float)
@@ -176,19 +189,6 @@ def _rows(pilots: Sequence[Pilot], user: Whole, now: int) -> Rows:
     spends = np.column_stack((cores, 0 * cores))
     ways = np.full(len(pilots), KILLED)
     return Rows(every, ways, user, spends, cores * age, 0 * cores, every, 0 * every, cores[:, None])
-
-
-def _with_mix(part: UserPlan, allowed: Allowed, until: OpenUntil) -> UserPlan:
-    """Return the part with parts of pilots in it, where any return some. What a limit delays is asked for later."""
-    able = part.open
-    need = Need(min(part.cores, allowed.cores), min(part.need.most, allowed.cores))
-    mix = mix_with_standing(able, need, until, able.settings)
-    if mix is None:
-        return part
-    orders = orders_of(able.some(mix.whole))
-    found = replace(part, orders=orders, need=need, returns=mix.parts, later=0)
-    possible = min(part.cores, int(able.sizes.sum()))
-    return replace(found, later=max(0, possible - found.cores_given - found.cores_returned)) if found.limit else found
 
 
 def orders_of(among: Candidates, rows: Whole | None = None) -> tuple[Order, ...]:

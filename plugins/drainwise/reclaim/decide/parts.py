@@ -10,7 +10,7 @@ then is taken from whole pilots.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,18 +19,16 @@ from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.choose.by_cores import plan_cores
-from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Mask, Real, Rows, Whole, sums
+from drainwise.reclaim.choose.problem import Mask, Real, Whole, sums
 from drainwise.reclaim.choose.sets import MOST_PRODUCTS
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.figures import StatedCurve, has_curve
-from drainwise.reclaim.plan import Need, PartOrder, UserPlan, still_asked
-from drainwise.reclaim.prices import BY_WASTE, prices_of
+from drainwise.reclaim.plan import PartOrder, UserPlan, still_asked
+from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PartMade
 from drainwise.room.demand import DemandLeft, RoomFacts
-from drainwise.room.user_pilots import Parts, with_parts
+from drainwise.room.user_pilots import Parts
 
 MOST_PARTS, MOST_BY_CORES = 12, 64
 """Parts of a pilot that are looked at beside what it was asked for: on its place, and where cores are counted."""
@@ -40,14 +38,6 @@ _SOONER = 1e-3
 """Wasted core-seconds that a core-second of waiting counts as: nothing but a tie is decided by it."""
 _LOOKS = 12
 """Times between now and the moment at which is looked for what is free."""
-
-
-@dataclass(frozen=True)
-class Mix:
-    """What one user gives back: whole pilots by their rows, and the orders for parts of others."""
-
-    whole: tuple[int, ...]
-    parts: tuple[PartOrder, ...]
 
 
 def parts_count(snapshot: Snapshot, settings: ReclaimSettings) -> bool:
@@ -117,9 +107,26 @@ class PartsAhead:
         )
         return PartOrder(one, cores, due, chunk, back, waste, reason, counted)
 
-    def needed(self, row: int, cores: int, chunk: int) -> PartOrder:
+    def needed(self, row: int, cores: int, chunk: int = 0) -> PartOrder:
         """Return an order for cores that are needed; what the pilot was asked for stands where all of it is."""
-        return self.order(row, cores, min(cores, chunk), int(self.asked[row]) if cores == self.counted[row] else 0)
+        stands = int(self.asked[row]) if cores == self.counted[row] else 0
+        return self.order(row, cores, min(cores, chunk or self.until.chunk), stands)
+
+    def by_cores(self, cores: int, first: int) -> Parts:
+        """Return what each pilot could return of so many cores, in whole chunks, where it is not known where jobs wait.
+
+        first: number of the first of these pilots.
+        """
+        chunk = self.until.chunk
+        most, stand = (np.minimum(some, cores) // chunk for some in (self.can, self.counted))
+        step = np.maximum(1, -(-most // MOST_BY_CORES))
+        pilot = np.repeat(np.arange(len(most)), -(-most // step))
+        turn = np.arange(len(pilot)) - np.searchsorted(pilot, pilot)
+        size = (most - stand)[pilot] - turn * step[pilot]
+        pilot, size, stands = pilot[size > 0], (stand[pilot] + size)[size > 0] * chunk, np.flatnonzero(stand)
+        cost = self.look(pilot, size, np.full(len(size), chunk), stand[pilot] * chunk)[2]
+        both, sizes = np.concatenate((stands, pilot)), np.concatenate((stand[stands] * chunk, size))
+        return Parts(first + both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
 
 
 def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Whole) -> Parts:
@@ -201,38 +208,6 @@ def with_single_cores(
             found += [ahead.order(row, 0, 1, int(cores[row])) for row in np.flatnonzero(others & (cores > 0)).tolist()]
             others &= cores == 0
     return found
-
-
-def core_parts(ahead: PartsAhead, cores: int, chunk: int) -> Parts:
-    """Return what each pilot could return of so many cores, in whole chunks, where it is not known where jobs wait."""
-    most, stand = (np.minimum(some, cores) // chunk for some in (ahead.can, ahead.counted))
-    step = np.maximum(1, -(-most // MOST_BY_CORES))
-    pilot = np.repeat(np.arange(len(most)), -(-most // step))
-    turn = np.arange(len(pilot)) - np.searchsorted(pilot, pilot)
-    size = (most - stand)[pilot] - turn * step[pilot]
-    pilot, size, stands = pilot[size > 0], (stand[pilot] + size)[size > 0] * chunk, np.flatnonzero(stand)
-    cost = ahead.look(pilot, size, np.full(len(size), chunk), stand[pilot] * chunk)[2]
-    both, sizes = np.concatenate((stands, pilot)), np.concatenate((stand[stands] * chunk, size))
-    return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
-
-
-def mix_with_standing(able: Candidates, need: Need, until: OpenUntil, settings: ReclaimSettings) -> Mix | None:
-    """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it."""
-    chunk, ahead = until.chunk, PartsAhead(able, until)
-    cores = need.cores // chunk * chunk
-    parts = core_parts(ahead, cores, chunk)
-    if not len(parts.pilot):
-        return None
-    size, every, none = able.sizes.astype(float), np.arange(len(able)), np.zeros(len(able), dtype=np.int64)
-    loss = size * np.maximum(able.figures.now - able.figures.columns.started, 0)
-    spends, claim = np.column_stack((size, none)), prices_of(able.figures, settings)
-    rows = with_parts(Rows(every, none + KILL, none, spends, loss, claim, every, none, size[:, None]), parts)
-    one, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
-    limits = Limits(one, zero, one[:, None], zero + need.most, one + CORES, zero)
-    gone = np.flatnonzero(plan_cores(rows, limits, float(cores), Rules(idle=0.0)).gone).tolist()
-    given = [(int(rows.pilot[row]), int(rows.spends[row, CORES])) for row in gone if rows.way[row] != KILL]
-    whole = tuple(row for row in gone if rows.way[row] == KILL)
-    return Mix(whole, tuple(ahead.needed(pilot, cores, chunk) for pilot, cores in given))
 
 
 def with_all_asked(parts: Iterable[UserPlan], until: OpenUntil | None) -> list[UserPlan]:
