@@ -19,7 +19,8 @@ from drainwise.journal.read import files_of
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, extra_taken
+from drainwise.reclaim.decide.limits import extra_taken
+from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder
 from drainwise.reclaim.plan import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, RULES, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot

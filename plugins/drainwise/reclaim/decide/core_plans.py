@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, Candidates, Option, in_order
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, in_order
 from drainwise.reclaim.candidates import in_words as words_of
 from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
 from drainwise.reclaim.choose.plan import Rules
@@ -30,7 +30,7 @@ from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.user_pilots import NO_PARTS, Parts, with_parts
+from drainwise.room.user_pilots import with_parts
 
 
 def core_plans(
@@ -52,7 +52,44 @@ def core_plans(
     pilots = [one for one in snapshot.pilots if one.account in names]
     by_user = able_and_closed_by_user(pilots, now, settings, history)
     users = [_User(one.account, user, *by_user[one.account, user]) for one in balance.over for user in one.users]
-    return _Left(balance, Allowances(history, now, settings), wait, now, settings, history).plans(users, until)
+    every = [one for user in users for one in user.able.pilots]
+    whose = np.repeat(np.arange(len(users)), [len(user.able) for user in users])
+    rows, count, cores = _rows(every, whose, now), len(every), balance.deficit
+    if until is not None:
+        ahead = PartsAhead(in_order(tuple(every), now, settings, history), until)
+        rows = with_parts(rows, ahead.by_cores(cores))
+        cores -= cores % until.chunk if len(rows) > count else 0
+    allowances = Allowances(history, now, settings)
+    limits, need = _limits(users, cores, balance, allowances, settings, wait)
+    facts = cores_by_facts(rows, limits, need)
+    mine = np.flatnonzero((facts.asked > 0)[whose])
+    table = in_order(tuple([every[row] for row in mine.tolist()]), now, settings, history)
+    if facts.given.any():
+        rows.claim[mine] = prices_of(table.figures, settings, whose[mine])
+    plan = cores_by_claims(rows, limits, facts, Rules(compete=settings.reports_compete))
+    whole, parts = np.flatnonzero(plan.gone[:count]), count + np.flatnonzero(plan.gone[count:])
+    whole = whole[np.lexsort((whole, rows.claim[whole] / rows.spends[whole, CORES], whose[whole]))]
+    ordered = orders_of(table, np.searchsorted(mine, whole))
+    of_able, of_orders, of_parts = (_begins(some, users) for some in (whose[mine], whose[whole], rows.user[parts]))
+    cycle, taken, found = settings.max_cores, Counter[str](), list[UserPlan]()
+    for row in np.flatnonzero(facts.asked > 0).tolist():
+        user, orders = users[row], ordered[of_orders[row] : of_orders[row + 1]]
+        asked, wanted, given, most = (int(some[row]) for some in (facts.asked, facts.wanted, facts.given, facts.most))
+        parted = parts[of_parts[row] : of_parts[row + 1]]
+        wishes = zip(rows.pilot[parted].tolist(), rows.spends[parted, CORES].tolist())
+        returns = tuple(ahead.needed(pilot, int(cores)) for pilot, cores in wishes)
+        extra = max(0, sum(one.pilot.cores for one in orders) + sum(one.cores for one in returns) - given)
+        if extra and orders:
+            orders = (replace(orders[0], extra=extra), *orders[1:])
+        allowed, later = allowances.of(user.name, cycle, taken[user.name], wait), max(0, int(facts.later[row]) - extra)
+        limit, key = (allowed.words, allowed.key) if asked > allowed.cores else ("", "")
+        of_user = Need(min(wanted, given) if returns else wanted, most)
+        some, whom = table.some(range(of_able[row], of_able[row + 1])), (user.account, user.name)
+        part = UserPlan(*whom, asked, later, limit, orders, some, user.closed, of_user, limited_by=key, returns=returns)
+        found.append(part)
+        cycle -= part.cores_given + part.cores_returned
+        taken[user.name] += part.cores_given + part.cores_returned
+    return found
 
 
 class _User(NamedTuple):
@@ -64,121 +101,37 @@ class _User(NamedTuple):
     closed: Closed
 
 
-class _Left:
-    """What is still to be given back, and by whom it may be, after what others give."""
+def _begins(whose: Whole, users: Sequence[_User]) -> list[int]:
+    """Return where what belongs to each user begins, and the end of all; whose: ascending."""
+    found: list[int] = np.searchsorted(whose, np.arange(len(users) + 1)).tolist()
+    return found
 
-    def __init__(
-        self,
-        balance: Balance,
-        allowances: Allowances,
-        wait: str,
-        now: int,
-        settings: ReclaimSettings,
-        history: History,
-    ) -> None:
-        self._cores, self._own, self._cycle, self._wait = balance.deficit, balance.below_share, settings.max_cores, wait
-        self._usual = {one.account: one.cores for one in balance.over}
-        self._most = {one.account: one.most for one in balance.over}
-        self._allowances, self._taken = allowances, Counter[str]()
-        self._now, self._settings, self._history = now, settings, history
 
-    def plans(self, users: Sequence[_User], until: OpenUntil | None) -> list[UserPlan]:
-        """Return the parts of those of these users that are asked for any cores."""
-        able = [user.able.pilots for user in users]
-        whose = np.repeat(np.arange(len(users)), [len(some) for some in able])
-        first, ahead, returned = (
-            np.searchsorted(whose, np.arange(len(users))).tolist(),
-            dict[int, PartsAhead](),
-            [NO_PARTS],
-        )
-        rows = _rows([one for some in able for one in some], whose, self._now)
-        for number, some in enumerate(able if until else ()):
-            if any(one.can_return for one in some):
-                ahead[number] = PartsAhead(users[number].able, until)
-                returned.append(ahead[number].by_cores(self._cores, first[number]))
-        if until and ahead:
-            rows = with_parts(
-                rows, Parts(*(np.concatenate(some) for some in zip(*(vars(one).values() for one in returned))))
-            )
-            if len(rows) > len(whose):
-                self._cores = self._cores // until.chunk * until.chunk
-        limits, need = self._limits(users)
-        facts = cores_by_facts(rows, limits, need)
-        asked = np.flatnonzero(facts.asked > 0).tolist()
-        mine = np.flatnonzero((facts.asked > 0)[whose])
-        table = in_order(tuple([one for user in asked for one in able[user]]), self._now, self._settings, self._history)
-        if facts.given.any():
-            rows.claim[mine] = prices_of(table.figures, self._settings, whose[mine])
-        plan = cores_by_claims(rows, limits, facts, Rules(compete=self._settings.reports_compete))
-        gone, parts = np.flatnonzero(plan.gone[: len(whose)]), np.flatnonzero(plan.gone[len(whose) :]) + len(whose)
-        gone = gone[np.lexsort((gone, rows.claim[gone] / rows.spends[gone, CORES], whose[gone]))]
-        orders = orders_of(table, np.searchsorted(mine, gone))
-        begin, of_user, of_parts = (
-            np.searchsorted(one, np.arange(len(users) + 1)).tolist()
-            for one in (whose[mine], whose[gone], rows.user[parts])
-        )
-        found = []
-        for user in asked:
-            theirs, given, later = (
-                orders[of_user[user] : of_user[user + 1]],
-                int(facts.given[user]),
-                int(facts.later[user]),
-            )
-            returns = tuple(
-                ahead[user].needed(int(rows.pilot[row]) - first[user], int(rows.spends[row, CORES]))
-                for row in parts[of_parts[user] : of_parts[user + 1]].tolist()
-            )
-            extra = max(0, sum(one.pilot.cores for one in theirs) + sum(one.cores for one in returns) - given)
-            if extra and theirs:
-                theirs = (replace(theirs[0], extra=extra), *theirs[1:])
-            some = table.some(range(begin[user], begin[user + 1]))
-            wanted = int(facts.wanted[user])
-            need_of = Need(min(wanted, given) if returns else wanted, int(facts.most[user]))
-            part = self._part(users[user], int(facts.asked[user]), max(0, later - extra), theirs, some, need_of)
-            found.append(replace(part, returns=returns))
-            self._take(found[-1])
-        return found
-
-    def _part(
-        self, user: _User, cores: int, later: int, orders: tuple[Order, ...], able: Candidates, need: Need
-    ) -> UserPlan:
-        allowed = self._allowances.of(user.name, self._cycle, self._taken[user.name], self._wait)
-        limit, key = (allowed.words, allowed.key) if cores > allowed.cores else ("", "")
-        return UserPlan(user.account, user.name, cores, later, limit, orders, able, user.closed, need, limited_by=key)
-
-    def _take(self, part: UserPlan) -> None:
-        given = part.cores_given + part.cores_returned
-        self._cycle -= given
-        self._taken[part.user] += given
-        gone = given + part.later
-        self._cores, self._own = self._cores - gone, self._own - gone
-        self._usual[part.account] -= gone
-        self._most[part.account] -= gone
-
-    def _limits(self, users: Sequence[_User]) -> tuple[Limits, CoresNeed]:
-        """Return what users may lose: all together, each account, and each user under all of its accounts."""
-        accounts = {name: 1 + place for place, name in enumerate(dict.fromkeys(one.account for one in users))}
-        begin = 1 + len(accounts)
-        names = {name: begin + place for place, name in enumerate(dict.fromkeys(one.name for one in users))}
-        each = [self._allowances.of(name, self._cycle, self._taken[name], self._wait).cores for name in names]
-        everybody = self._allowances.together(self._cycle, self._wait)
-        most, wider = (
-            np.array([everybody, *(some[name] for name in accounts), *each], dtype=float)
-            for some in (self._usual, self._most)
-        )
-        delays = np.ones(len(most), dtype=bool)
-        delays[1:begin] = False
-        extra = self._settings.extra_cores if self._settings.policy in BY_WASTE else 0  # another price is no waste
-        limits = Limits(
-            np.array([accounts[one.account] - 1 for one in users], dtype=np.int64),
-            np.arange(len(users), dtype=float),
-            np.array([(0, accounts[one.account], names[one.name]) for one in users], dtype=np.int64).reshape(-1, 3),
-            most,
-            np.full(len(most), CORES),
-            np.full(len(users), math.nan if extra is None else extra),
-            np.array([self._allowances.extra[one.name] for one in users], dtype=float),
-        )
-        return limits, CoresNeed(self._cores, self._own, wider, delays)
+def _limits(
+    users: Sequence[_User], cores: int, balance: Balance, allowances: Allowances, settings: ReclaimSettings, wait: str
+) -> tuple[Limits, CoresNeed]:
+    """Return what users may lose: all together, each account, and each user under all of its accounts."""
+    accounts = {one.account: 1 + place for place, one in enumerate(balance.over)}
+    begin = 1 + len(accounts)
+    names = {name: begin + place for place, name in enumerate(dict.fromkeys(one.name for one in users))}
+    each = [allowances.of(name, settings.max_cores, 0, wait).cores for name in names]
+    most, wider = (
+        np.array([allowances.together(wait), *some, *each], dtype=float)
+        for some in ([one.cores for one in balance.over], [one.most for one in balance.over])
+    )
+    delays = np.ones(len(most), dtype=bool)
+    delays[1:begin] = False
+    extra = settings.extra_cores if settings.policy in BY_WASTE else 0  # another price is no waste
+    limits = Limits(
+        np.array([accounts[one.account] - 1 for one in users], dtype=np.int64),
+        np.arange(len(users), dtype=float),
+        np.array([(0, accounts[one.account], names[one.name]) for one in users], dtype=np.int64).reshape(-1, 3),
+        most,
+        np.full(len(most), CORES),
+        np.full(len(users), math.nan if extra is None else extra),
+        np.array([allowances.extra[one.name] for one in users], dtype=float),
+    )
+    return limits, CoresNeed(cores, balance.below_share, wider, delays)
 
 
 def _rows(pilots: Sequence[Pilot], user: Whole, now: int) -> Rows:
@@ -209,10 +162,14 @@ def orders_of(among: Candidates, rows: Whole | None = None) -> tuple[Order, ...]
     wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
     promised = (float(wastes[way.kind][row]) for row, way in enumerate(ways))
     return tuple(
-        _order(one, way, way.waste if math.isinf(waste) else int(waste), f"{words_of(one, way, it.now)}; {policy.rule}")
+        Order(
+            one,
+            way.kind,
+            way.deadline,
+            way.cores_back,
+            way.waste,
+            way.waste if math.isinf(waste) else int(waste),
+            f"{words_of(one, way, it.now)}; {policy.rule}",
+        )
         for one, way, waste in zip(chosen, ways, promised)
     )
-
-
-def _order(one: Candidate, way: Option, promised: int, reason: str) -> Order:
-    return Order(one, way.kind, way.deadline, way.cores_back, way.waste, promised, reason)

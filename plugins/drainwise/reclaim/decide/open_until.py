@@ -37,7 +37,6 @@ import numpy as np
 
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
-from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.history import History
@@ -181,7 +180,11 @@ def waits_for_cheaper(
     for orders in units.values():
         (number, first), *others = orders
         runs = {order.pilot.run for _, order in orders}
-        if any(other != number for other, _ in others) or _is_of_set(first.room, len(orders)) or runs & not_later:
+        room = first.room
+        is_of_set = room is not None and (  # a job that only a whole set of pilots serves
+            not room.jobs or any(kind.places > 1 or (kind.whole and others) for kind, _ in room.jobs)
+        )
+        if any(other != number for other, _ in others) or is_of_set or runs & not_later:
             continue
         each = sum(order.waste for _, order in orders) / sum(order.pilot.cores for _, order in orders)
         price = prices[number][len(orders) > 1]
@@ -191,7 +194,7 @@ def waits_for_cheaper(
                 f" worth it; decided again until {clock(need.due)}"
             )
             held[number] |= dict.fromkeys(runs, reason)
-            places |= {first.room.place} if first.room is not None else set()
+            places |= set() if room is None else {room.place}
     limit = f"waits for pilots that cost less, until {clock(need.due)} at most"
     return [_without(part, reasons, places, limit) for part, reasons in zip(users, held)]
 
@@ -219,13 +222,6 @@ def _own_ends(snapshot: Snapshot, need: OpenUntil, now: int, history: History) -
     return sum(mean for mean, _ in found), sum(spread**2 for _, spread in found)
 
 
-def _is_of_set(room: RoomFor | None, pilots: int) -> bool:
-    """Return whether a room is for a job that only a whole set of pilots serves; pilots: that make it."""
-    if room is None:
-        return False
-    return not room.jobs or any(kind.places > 1 or (kind.whole and pilots > 1) for kind, _ in room.jobs)
-
-
 def _prices(
     part: UserPlan,
     own: Sequence[float],
@@ -237,28 +233,23 @@ def _prices(
 ) -> tuple[float, float]:
     """Return what ending a pilot now is worth where one alone is enough, and where several of a place are needed.
 
-    own: cores that come as jobs of those who wait end, and the variance: for the `missing` cores of all users.
-    """
-    it, share = part.open.figures.columns, (part.cores_given + part.later) / max(1, missing)
-    mean, spread = cores_that_end(it.cores, it.started, now, left, history.ends.get(part.user, EndsSeen()))
-    ends = mean + own[0] * share, (spread**2 + own[1] * share) ** 0.5
-    # Pilots that end anywhere make no room that needs several pilots of one place.
-    return _price(part, ends, left, settings), _price(part, (0.0, 0.0), left, settings)
-
-
-def _price(part: UserPlan, ends: tuple[float, float], left: int, settings: ReclaimSettings) -> float:
-    """Return the core-seconds a core that ending a pilot now is worth, with what waiting for another one is worth.
-
-    ends: cores that should come by themselves within the `left` seconds, and the standard deviation. Where more come
+    In core-seconds a core, with what waiting for another one is worth.
+    own: cores that come as jobs of those who wait end, and the variance: for the `missing` cores of all users. Pilots
+    that end anywhere make no room that needs several pilots of one place. Where more come within the `left` seconds
     than are missing, nobody waits for all of that time. Who is ended later loses what it does in its least time, too.
     """
-    it, missing = part.open.figures.columns, part.cores_given + part.later
+    it, mine, found = part.open.figures.columns, part.cores_given + part.later, list[float]()
+    mean, spread = cores_that_end(it.cores, it.started, now, left, history.ends.get(part.user, EndsSeen()))
     again = it.believed & (it.last_job_start > it.started + _FIRST_PAYLOADS)
-    kill, price, least = part.open.figures.kill_waste, 0.0, least_time(settings)
-    for others, share in likely(*ends):
-        found = threshold_of(kill, it.cores, again, missing, others, left)
-        price += share * (found + least if missing > others else 0.0)
-    return price + settings.waiting_cost * left / 2 * min(1.0, missing / max(1.0, ends[0]))
+    kill, least, share = part.open.figures.kill_waste, least_time(settings), mine / max(1, missing)
+    for ends, off in ((mean + own[0] * share, math.sqrt(spread**2 + own[1] * share)), (0.0, 0.0)):
+        price = sum(
+            probability * (threshold_of(kill, it.cores, again, mine, others, left) + least)
+            for others, probability in likely(ends, off)
+            if mine > others
+        )
+        found.append(price + settings.waiting_cost * left / 2 * min(1.0, mine / max(1.0, ends)))
+    return found[0], found[1]
 
 
 def held_cores(users: Sequence[UserPlan]) -> int:

@@ -46,7 +46,7 @@ def parts_count(snapshot: Snapshot, settings: ReclaimSettings) -> bool:
 
 
 class PartsAhead:
-    """What should come free in one user's pilots until parts count no more, if nothing new starts; n pilots.
+    """What should come free in pilots until parts count no more, if nothing new starts; n pilots.
 
     By the curves that pilots state, else by their other claims; of a pilot that is not believed nothing is expected.
     can: n, cores that each can return. asked, counted: n, cores that it was asked for and has not returned, and of
@@ -112,11 +112,8 @@ class PartsAhead:
         stands = int(self.asked[row]) if cores == self.counted[row] else 0
         return self.order(row, cores, min(cores, chunk or self.until.chunk), stands)
 
-    def by_cores(self, cores: int, first: int) -> Parts:
-        """Return what each pilot could return of so many cores, in whole chunks, where it is not known where jobs wait.
-
-        first: number of the first of these pilots.
-        """
+    def by_cores(self, cores: int) -> Parts:
+        """Return what each pilot could return of so many cores, in whole chunks, where cores are counted."""
         chunk = self.until.chunk
         most, stand = (np.minimum(some, cores) // chunk for some in (self.can, self.counted))
         step = np.maximum(1, -(-most // MOST_BY_CORES))
@@ -126,7 +123,7 @@ class PartsAhead:
         pilot, size, stands = pilot[size > 0], (stand[pilot] + size)[size > 0] * chunk, np.flatnonzero(stand)
         cost = self.look(pilot, size, np.full(len(size), chunk), stand[pilot] * chunk)[2]
         both, sizes = np.concatenate((stands, pilot)), np.concatenate((stand[stands] * chunk, size))
-        return Parts(first + both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
+        return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
 
 
 def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Whole) -> Parts:
@@ -216,21 +213,18 @@ def with_all_asked(parts: Iterable[UserPlan], until: OpenUntil | None) -> list[U
     Nothing idles for that, and it does not matter whose payload ends first. Together they may be asked for more than is
     missing: each cycle asks anew for what is missing then.
     """
-    if until is None or until.chunk > 1:
-        return list(parts)
-    return [_all_asked(part, PartsAhead(part.open, until)) if part.returns else part for part in parts]
-
-
-def _all_asked(part: UserPlan, ahead: PartsAhead) -> UserPlan:
-    going, chosen = {order.pilot.run for order in part.orders}, {one.pilot.run: one.counted for one in part.returns}
-    missing, pilots = part.need.cores - part.cores_given, part.open.pilots
-    cores = np.minimum(ahead.can, missing)
-    found = [
-        ahead.order(row, chosen.get(pilots[row].run, 0), 1, int(cores[row]))
-        for row in np.flatnonzero(cores > 0).tolist()
-        if pilots[row].run not in going
-    ]
-    return replace(part, returns=tuple(found))
+    found = list(parts)
+    for place, part in enumerate(found if until is not None and until.chunk == 1 else ()):
+        if part.returns:
+            ahead, missing = PartsAhead(part.open, until), part.need.cores - part.cores_given
+            going, chosen = {one.pilot.run for one in part.orders}, {one.pilot.run: one.counted for one in part.returns}
+            returns = (
+                ahead.order(row, chosen.get(pilot.run, 0), 1, cores)
+                for row, (pilot, cores) in enumerate(zip(part.open.pilots, np.minimum(ahead.can, missing).tolist()))
+                if cores > 0 and pilot.run not in going
+            )
+            found[place] = replace(part, returns=tuple(returns))
+    return found
 
 
 def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: float) -> tuple[Pilot, ...]:

@@ -22,10 +22,10 @@ from drainwise.reclaim.choose.problem import Whole
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
 from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.decide.limits import Allowances
+from drainwise.reclaim.decide.limits import Allowances, cores_allowed, extra_taken, left_of_cycle
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.decide.parts import PartsAhead, room_parts, with_single_cores
-from drainwise.reclaim.history import History, cores_allowed, extra_taken, left_of_cycle, why_closed
+from drainwise.reclaim.history import History, why_closed
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, prices_of
 from drainwise.reclaim.quota import Balance, Over

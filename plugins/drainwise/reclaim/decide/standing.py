@@ -30,9 +30,10 @@ from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
+from drainwise.reclaim.decide.limits import cores_allowed, left_of_cycle
 from drainwise.reclaim.decide.room_plans import with_kept_rooms
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.history import History, cancelled_runs, cores_allowed, left_of_cycle
+from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_its_way
