@@ -12,30 +12,19 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from benchmarks.deciding import SITE
 from benchmarks.figures import Figure
 from benchmarks.hard_pools import decide as choose
-from benchmarks.made_up_room import mixed_pool
+from benchmarks.made_up_room import NOW
 from drainwise.pilotad.waste_curve import MOST_POINTS
 from drainwise.reclaim.choose.problem import Real, Whole
 from drainwise.reclaim.columns import Columns
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.prices import prices_of
-from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
+from drainwise.reclaim.settings import BROKEN_PROMISES
 
 PILOTS, LARGEST, CORES = 1_000_000, 128, 100_000
 FEW_PILOTS, FEW_CORES = 10_000, 10_000
-PLACES, ROOM_PILOTS, KINDS = 20_000, 100_000, 50
-NOW = 1795249000
-SITE = ReclaimSettings(
-    "least-waste",
-    horizon=7200,
-    grace=7200,
-    max_grace=86400,
-    heartbeat_limit=3600,
-    max_cores=10**9,
-    max_cores_per_user=10**9,
-    max_cores_per_user_hour=10**9,
-)
 
 
 def pool(count: int) -> Columns:
@@ -81,12 +70,6 @@ def _seconds(step: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def _cpu_seconds(step: Callable[[], object]) -> float:
-    begin = time.process_time()
-    step()
-    return time.process_time() - begin
-
-
 def against_sort(runs: int) -> list[Figure]:
     """A million pilots; the sort is of as many floats."""
     pilots, numbers = pool(PILOTS), np.random.default_rng(1).random(PILOTS)
@@ -103,30 +86,6 @@ def against_sort(runs: int) -> list[Figure]:
             limit=1.5,
         ),
     ]
-
-
-def room(runs: int) -> list[Figure]:
-    """Room for what waits on 20,000 places; the floor looks once whether each pilot alone makes room for each kind."""
-    pools = {
-        f"{ROOM_PILOTS:,} pilots of {users} {'user' if users == 1 else 'users'} on {PLACES:,} places": mixed_pool(
-            PLACES, ROOM_PILOTS, KINDS, users
-        )
-        for users in (20, 1)
-    }
-    held = np.random.default_rng(1).random((3, ROOM_PILOTS))
-    needs = np.random.default_rng(2).random((KINDS, 3))
-
-    def look() -> None:
-        for need in needs:
-            np.flatnonzero((held >= need[:, None]).all(axis=0))
-
-    steps: list[Callable[[], object]] = [look, *(pool.made for pool in pools.values())]
-    rounds = [[_cpu_seconds(step) for step in steps] for _ in range(runs + 1)][1:]
-    floor, *whole = (statistics.median(times) for times in zip(*rounds))
-    figures = [Figure(f"{ROOM_PILOTS:,} × 3 amounts compared in numpy for {KINDS} kinds", floor, 1.0, None)]
-    for name, seconds in zip(pools, whole):
-        figures.append(Figure(f"room for {KINDS} kinds: {name}", seconds, seconds / floor, None, limit=2.0))
-    return figures
 
 
 def against_solver(runs: int) -> list[Figure]:

@@ -165,9 +165,9 @@ choose their sizes, so the third table has pools whose sizes make the choice har
 of {few["hard"]}; memory of the whole process, at most 500 MiB). The fourth says how far from the best the choice is on small pools of
 these kinds.
 
-Room for the waiting jobs (the last table, CPU time, medians of {few["rooms"]}) is timed from the batch system's facts as objects to the
-pilots that go, on a made-up pool of mixed nodes; one kind can run nowhere, one wants whole nodes, three want four nodes at
-once. On small pools it is exact too; on one as large as this the places are chosen kind by kind (`room/choice.py`).
+The last table (CPU time, medians of {few["decisions"]}, in turn) is the whole decision, from a snapshot's objects to the plan with its
+orders in words, on made-up pools of mixed nodes whose pilots report; one kind can run nowhere, one wants whole nodes, three want four nodes at
+once. How good the choice is against a solver: `scripts/chooser_quality`.
 
 ## The screens
 

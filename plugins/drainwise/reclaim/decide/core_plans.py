@@ -18,7 +18,7 @@ from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, in_order
 from drainwise.reclaim.candidates import in_words as words_of
 from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import CORES, Limits, Rows, Whole
+from drainwise.reclaim.choose.problem import CORES, STANDING, Limits, Real, Rows, Whole, sums
 from drainwise.reclaim.choose.problem import KILL as KILLED
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
 from drainwise.reclaim.decide.limits import Allowances
@@ -59,8 +59,9 @@ def core_plans(
         ahead = PartsAhead(in_order(tuple(every), now, settings, history), until)
         rows = with_parts(rows, ahead.by_cores(cores))
         cores -= cores % until.chunk if len(rows) > count else 0
+    stand = sums(rows.user, rows.spends[:, CORES] * (rows.way == STANDING), len(users))
     allowances = Allowances(history, now, settings)
-    limits, need = _limits(users, cores, balance, allowances, settings, wait)
+    limits, need = _limits(users, cores, balance, allowances, settings, wait, stand)
     facts = cores_by_facts(rows, limits, need)
     mine = np.flatnonzero((facts.asked > 0)[whose])
     table = in_order(tuple([every[row] for row in mine.tolist()]), now, settings, history)
@@ -108,15 +109,27 @@ def _begins(whose: Whole, users: Sequence[_User]) -> list[int]:
 
 
 def _limits(
-    users: Sequence[_User], cores: int, balance: Balance, allowances: Allowances, settings: ReclaimSettings, wait: str
+    users: Sequence[_User],
+    cores: int,
+    balance: Balance,
+    allowances: Allowances,
+    settings: ReclaimSettings,
+    wait: str,
+    stand: Real,
 ) -> tuple[Limits, CoresNeed]:
-    """Return what users may lose: all together, each account, and each user under all of its accounts."""
+    """Return what users may lose: all together, each account, and each user under all of its accounts.
+
+    But no less than what stands of each user, of which no more is returned than is needed.
+    """
     accounts = {one.account: 1 + place for place, one in enumerate(balance.over)}
     begin = 1 + len(accounts)
     names = {name: begin + place for place, name in enumerate(dict.fromkeys(one.name for one in users))}
     each = [allowances.of(name, settings.max_cores, 0, wait).cores for name in names]
+    binds = np.array([(0, accounts[one.account], names[one.name]) for one in users], dtype=np.int64).reshape(-1, 3)
+    standing = np.zeros(begin + len(names))
+    np.add.at(standing, binds, stand[:, None])
     most, wider = (
-        np.array([allowances.together(wait), *some, *each], dtype=float)
+        np.maximum([allowances.together(wait), *some, *each], standing)
         for some in ([one.cores for one in balance.over], [one.most for one in balance.over])
     )
     delays = np.ones(len(most), dtype=bool)
@@ -125,7 +138,7 @@ def _limits(
     limits = Limits(
         np.array([accounts[one.account] - 1 for one in users], dtype=np.int64),
         np.arange(len(users), dtype=float),
-        np.array([(0, accounts[one.account], names[one.name]) for one in users], dtype=np.int64).reshape(-1, 3),
+        binds,
         most,
         np.full(len(most), CORES),
         np.full(len(users), math.nan if extra is None else extra),

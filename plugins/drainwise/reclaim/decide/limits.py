@@ -82,19 +82,3 @@ class Allowances:
         key = min(bounds, key=bounds.__getitem__)
         cores = max(0, bounds[key])
         return Allowed(cores, key, f"[reclaim] {key} allows {cores} cores now")
-
-
-def left_of_cycle(history: History, now: int, settings: ReclaimSettings) -> int:
-    """Return the cores that all users together may be ordered to give back at `now` (UNIX s) in one cycle."""
-    return Allowances(history, now, settings).together("")
-
-
-def cores_allowed(user: str, history: History, now: int, settings: ReclaimSettings) -> int:
-    """Return the cores that `user` may be ordered to give back at `now` (UNIX s), whatever others are in this cycle."""
-    unbound = replace(settings, max_cores=settings.max_cores_hour)
-    return Allowances(history, now, unbound).of(user, unbound.max_cores, 0, "").cores
-
-
-def extra_taken(user: str, history: History, now: int) -> int:
-    """Return the cores that a user's reports have cost it within the hour at `now` (UNIX s) beyond what facts took."""
-    return sum(one.extra for one in history.orders if one.user == user and one.time > now - HOUR)

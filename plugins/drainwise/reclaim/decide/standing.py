@@ -30,7 +30,7 @@ from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.decide.limits import cores_allowed, left_of_cycle
+from drainwise.reclaim.decide.limits import Allowances
 from drainwise.reclaim.decide.room_plans import with_kept_rooms
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
@@ -126,7 +126,7 @@ def needed_runs(
         spots[served.kind] += served.jobs
     for kind in kinds.facts.kinds:
         runs = unmet[kind.name].runs if kind.places > 1 and kind.name in unmet else {}
-        if len({place for one in pilots if one.run in runs for place, _ in one.returns()}) <= spots[kind.name]:
+        if runs and len({place for one in pilots if one.run in runs for place, _ in one.returns()}) <= spots[kind.name]:
             kept.update(runs)
     return frozenset(kept)
 
@@ -141,7 +141,7 @@ def with_replacements(
     ordered = {(one.account, one.user) for one in snapshot.pilots if _stands(one, now)}
     by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history))]
-    cycle = left_of_cycle(history, now, settings)
+    cycle = Allowances(history, now, settings).together("")
     found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
     plans = {(one.account, one.user, one.request): one for one in plan.users}
     parts = {name: dict(one) for name, one in plan.parts.items()}
@@ -206,7 +206,8 @@ def _user(
     if settings.drain_only:
         late = settings.min_grace + settings.order_latency + others.columns.vacate > left
         price[count:][late & np.isinf(others.leave)] = np.inf
-    every, allowed = (*ordered.pilots, *able.pilots), cores_allowed(whose[1], history, now, settings)
+    every = (*ordered.pilots, *able.pilots)
+    allowed = Allowances(history, now, settings).of(whose[1], settings.max_cores, 0, "").cores
     return _User(whose, allowed, count, every, sizes, spent, price, mine.drained, able, closed)
 
 
