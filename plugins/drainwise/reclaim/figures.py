@@ -39,7 +39,7 @@ from drainwise.reclaim.settings import ReclaimSettings
 
 if TYPE_CHECKING:
     from drainwise.facts.waste import Quantity
-    from drainwise.reclaim.choose.problem import Real
+    from drainwise.reclaim.choose.problem import Real, Whole
 
 FIGURES = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
 """Those of each pilot, in the order of `row_of_figures`."""
@@ -134,7 +134,8 @@ class Figures:
     def price(self) -> Real:
         """Its waste, and what waiting for the cores is worth, in whole core-seconds."""
         waste, waiting = self._cheapest
-        return waste + waiting.round()
+        found: Real = waste + waiting.round()
+        return found
 
     @property
     def _cheapest(self) -> tuple[Real, Real]:
@@ -302,7 +303,7 @@ def goes_on_starting(it: Columns) -> Quantity:
     return _negated(it.drains | it.draining)
 
 
-def _claims_of(it: Columns) -> tuple[Quantity, ...]:
+def _claims_of(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
     """Return what `cut_waste` and `best_cut` reckon with."""
     ends = it.first_exp_job_end, it.last_exp_job_end
     return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste

@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_
 from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.choose.problem import CORES, STANDING, Limits, Real, Rows, Whole, sums
 from drainwise.reclaim.choose.problem import KILL as KILLED
-from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
+from drainwise.reclaim.decide.by_user import able_and_closed_by_user
 from drainwise.reclaim.decide.limits import Allowances
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.decide.parts import PartsAhead
@@ -51,9 +50,9 @@ def core_plans(
     names = {over.account for over in balance.over}
     pilots = [one for one in snapshot.pilots if one.account in names]
     by_user = able_and_closed_by_user(pilots, now, settings, history)
-    users = [_User(one.account, user, *by_user[one.account, user]) for one in balance.over for user in one.users]
-    every = [one for user in users for one in user.able.pilots]
-    whose = np.repeat(np.arange(len(users)), [len(user.able) for user in users])
+    users = [(over.account, user) for over in balance.over for user in over.users]
+    every = [one for user in users for one in by_user[user][0].pilots]
+    whose = np.repeat(np.arange(len(users)), [len(by_user[user][0]) for user in users])
     rows, count, cores = _rows(every, whose, now), len(every), balance.deficit
     if until is not None:
         ahead = PartsAhead(in_order(tuple(every), now, settings, history), until)
@@ -82,34 +81,25 @@ def core_plans(
         extra = max(0, sum(one.pilot.cores for one in orders) + sum(one.cores for one in returns) - given)
         if extra and orders:
             orders = (replace(orders[0], extra=extra), *orders[1:])
-        allowed, later = allowances.of(user.name, cycle, taken[user.name], wait), max(0, int(facts.later[row]) - extra)
+        allowed, later = allowances.of(user[1], cycle, taken[user[1]], wait), max(0, int(facts.later[row]) - extra)
         limit, key = (allowed.words, allowed.key) if asked > allowed.cores else ("", "")
         of_user = Need(min(wanted, given) if returns else wanted, most)
-        some, whom = table.some(range(of_able[row], of_able[row + 1])), (user.account, user.name)
-        part = UserPlan(*whom, asked, later, limit, orders, some, user.closed, of_user, limited_by=key, returns=returns)
+        some, closed = table.some(range(of_able[row], of_able[row + 1])), by_user[user][1]
+        part = UserPlan(*user, asked, later, limit, orders, some, closed, of_user, limited_by=key, returns=returns)
         found.append(part)
         cycle -= part.cores_given + part.cores_returned
-        taken[user.name] += part.cores_given + part.cores_returned
+        taken[user[1]] += part.cores_given + part.cores_returned
     return found
 
 
-class _User(NamedTuple):
-    """One user's pilots, as of `able_and_closed`."""
-
-    account: str
-    name: str
-    able: Candidates
-    closed: Closed
-
-
-def _begins(whose: Whole, users: Sequence[_User]) -> list[int]:
+def _begins(whose: Whole, users: Sequence[tuple[str, str]]) -> list[int]:
     """Return where what belongs to each user begins, and the end of all; whose: ascending."""
     found: list[int] = np.searchsorted(whose, np.arange(len(users) + 1)).tolist()
     return found
 
 
 def _limits(
-    users: Sequence[_User],
+    users: Sequence[tuple[str, str]],
     cores: int,
     balance: Balance,
     allowances: Allowances,
@@ -123,9 +113,9 @@ def _limits(
     """
     accounts = {one.account: 1 + place for place, one in enumerate(balance.over)}
     begin = 1 + len(accounts)
-    names = {name: begin + place for place, name in enumerate(dict.fromkeys(one.name for one in users))}
+    names = {name: begin + place for place, name in enumerate(dict.fromkeys(user for _, user in users))}
     each = [allowances.of(name, settings.max_cores, 0, wait).cores for name in names]
-    binds = np.array([(0, accounts[one.account], names[one.name]) for one in users], dtype=np.int64).reshape(-1, 3)
+    binds = np.array([(0, accounts[account], names[user]) for account, user in users], dtype=np.int64).reshape(-1, 3)
     standing = np.zeros(begin + len(names))
     np.add.at(standing, binds, stand[:, None])
     most, wider = (
@@ -136,13 +126,13 @@ def _limits(
     delays[1:begin] = False
     extra = settings.extra_cores if settings.policy in BY_WASTE else 0  # another price is no waste
     limits = Limits(
-        np.array([accounts[one.account] - 1 for one in users], dtype=np.int64),
+        np.array([accounts[account] - 1 for account, _ in users], dtype=np.int64),
         np.arange(len(users), dtype=float),
         binds,
         most,
         np.full(len(most), CORES),
         np.full(len(users), math.nan if extra is None else extra),
-        np.array([allowances.extra[one.name] for one in users], dtype=float),
+        np.array([allowances.extra[user] for _, user in users], dtype=float),
     )
     return limits, CoresNeed(cores, balance.below_share, wider, delays)
 

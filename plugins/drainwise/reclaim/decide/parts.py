@@ -214,7 +214,9 @@ def with_all_asked(parts: Iterable[UserPlan], until: OpenUntil | None) -> list[U
     missing: each cycle asks anew for what is missing then.
     """
     found = list(parts)
-    for place, part in enumerate(found if until is not None and until.chunk == 1 else ()):
+    if until is None or until.chunk > 1:
+        return found
+    for place, part in enumerate(found):
         if part.returns:
             ahead, missing = PartsAhead(part.open, until), part.need.cores - part.cores_given
             going, chosen = {one.pilot.run for one in part.orders}, {one.pilot.run: one.counted for one in part.returns}
