@@ -73,7 +73,8 @@ def core_plans(
     of_able, of_orders, of_parts = (_begins(some, users) for some in (whose[mine], whose[whole], rows.user[parts]))
     cycle, taken, found = settings.max_cores, Counter[str](), list[UserPlan]()
     for row in np.flatnonzero(facts.asked > 0).tolist():
-        user, orders = users[row], ordered[of_orders[row] : of_orders[row + 1]]
+        user: tuple[str, str] = users[row]
+        orders = ordered[of_orders[row] : of_orders[row + 1]]
         asked, wanted, given, most = (int(some[row]) for some in (facts.asked, facts.wanted, facts.given, facts.most))
         parted = parts[of_parts[row] : of_parts[row + 1]]
         wishes = zip(rows.pilot[parted].tolist(), rows.spends[parted, CORES].tolist())
