@@ -118,9 +118,8 @@ def _places_of_sets(snapshot: Snapshot, need: OpenUntil) -> set[str]:
 
 def coming(seen: Snapshot, counted: Snapshot, need: OpenUntil | None) -> list[str]:
     """Return a sentence that tells the cores of leases that end in time, if there are any."""
-    cores = sum(
-        after.cores for before, after in zip(seen.pilots, counted.pilots) if after.leaving and not before.leaving
-    )
+    pilots = zip(seen.pilots, counted.pilots)
+    cores = sum(after.cores for before, after in pilots if after.leaving and not before.leaving)
     if need is None or not cores:
         return []
     return [f"{cores} cores come back by themselves until {clock(need.due)}, as leases end: no pilot goes for these"]
@@ -262,12 +261,13 @@ def room_now(made: RoomMade | None, users: Sequence[UserPlan]) -> RoomMade | Non
     held = {run for part in users for run in part.held}
     if made is None or not held:
         return made
-    later = [one for one in made.places if held.intersection(one.runs)]
-    jobs = Counter(dict(made.jobs))
-    for place in later:
-        jobs.subtract(dict(place.jobs))
-    kept: tuple[PlaceRoom, ...] = tuple(one for one in made.places if one not in later)
-    return replace(made, places=kept, jobs={name: number for name, number in jobs.items() if number > 0})
+    kept, jobs = list[PlaceRoom](), Counter(dict(made.jobs))
+    for place in made.places:
+        if held.isdisjoint(place.runs):
+            kept.append(place)
+        else:
+            jobs.subtract(dict(place.jobs))
+    return replace(made, places=tuple(kept), jobs={name: number for name, number in jobs.items() if number > 0})
 
 
 def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int) -> float:

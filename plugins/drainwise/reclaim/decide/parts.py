@@ -17,7 +17,6 @@ import numpy as np
 from drainwise.facts.cut_deadline import busy_share
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.candidates import Candidates
 from drainwise.reclaim.choose.problem import Mask, Real, Whole, sums
 from drainwise.reclaim.choose.sets import MOST_PRODUCTS
@@ -133,7 +132,9 @@ def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Wh
     before, as many as could have room, one job; all that the pilot can return, and less of it. pilots: of all users, by
     place: where there are many, less is looked at.
     """
-    able, kinds = ahead.able, [row for row, one in enumerate(facts.kinds) if left.jobs[row] and _is_for_parts(one)]
+    able, jobs = ahead.able, enumerate(facts.kinds)
+    plain = [row for row, one in jobs if one.places == 1 and not (one.whole or one.needs.gpus or one.needs.others)]
+    kinds = [row for row in plain if left.jobs[row]]
     row = np.array(
         [row for row, one in enumerate(able.pilots) if one.can_return and not one.pieces and one.place in facts.index],
         dtype=np.int64,
@@ -178,10 +179,6 @@ def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Wh
     cost = ahead.look(row[pilot], first, np.where(largest, largest, amount), taken)[2]
     cost += ahead.look(row[pilot], amount, 0 * amount + 1, first)[2]
     return Parts(row[pilot], amount, cost, np.arange(len(pilot)) < len(stands))
-
-
-def _is_for_parts(kind: JobKind) -> bool:
-    return kind.places == 1 and not (kind.whole or kind.needs.gpus or kind.needs.others)
 
 
 def with_single_cores(
