@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -271,7 +272,7 @@ def test_no_more_is_looked_at_than_is_allowed() -> None:
     it = random_problem("middle", 1)
     state = State(it, price_by_facts(it.rows, it.limits, 1.0))
     fill(state, range(len(it.needs.jobs)))
-    assert improve(state.copy(), 0) == 0
+    assert improve(deepcopy(state), 0) == 0
     assert 0 < improve(state, 9) <= 9 + GROUP_LABELS // LABELS_OF_A_LOOK
 
 
@@ -346,6 +347,6 @@ def test_bettering_never_makes_it_worse(it: Problem) -> None:
     state = State(it, price)
     fill(state, range(len(it.needs.jobs)))
     reprieve(state)
-    found = choose(it, price, 30, state.copy(), join=False)
+    found = choose(it, price, 30, deepcopy(state), join=False)
     assert not state.better(found)
     assert list(faults(it, found)) == []

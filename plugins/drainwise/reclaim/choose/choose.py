@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from drainwise.reclaim.choose.fill import Bounds, fill, reprieve
 from drainwise.reclaim.choose.problem import Problem, Real, Whole, sums
 from drainwise.reclaim.choose.resolve import MOST_LABELS, resolve
+from drainwise.reclaim.choose.sets import PlaceSets
 from drainwise.reclaim.choose.state import State
 
 LOOKS = 1_000
@@ -25,25 +26,18 @@ MOST_PILOTS = 16
 """Places with more pilots are in no group."""
 
 
-def choose(
-    problem: Problem,
-    price: Real,
-    looks: int = LOOKS,
-    start: State | None = None,
-    join: bool = True,
-    fills: Sequence[Real] = (),
-) -> State:
+def choose(problem: Problem, price: Real, looks: int = LOOKS, start: State | None = None, join: bool = True) -> State:
     """Return the choice that serves most jobs in the needs' order, at the least price that is found.
 
     Kinds are filled in in their order; from there small groups of places are bettered. price: n, ≥ 0, infinite for
     rows that may not go. looks: groups of places that are solved anew at most. start: a choice by this price that it
-    must be no worse than, and that is changed. join: whether a small pool is solved as a whole. fills: prices by
-    which a large pool is filled instead, one after the other until that is better than `start`.
+    must be no worse than, and that is changed. join: whether a small pool is solved as a whole.
     """
     best = State(problem, price) if start is None else start
     if not len(price):
         return best
-    if join and _is_small(problem):
+    mixes = float(np.prod(problem.needs.jobs.astype(float) + 1))
+    if join and mixes <= SMALL_MIXES and len(problem.places.free) <= SMALL_PLACES:
         every, kinds = np.arange(len(best.room)), np.flatnonzero(problem.needs.jobs > 0)
         if problem.wide.any() and start is None:
             fill(best, range(len(problem.needs.jobs)))
@@ -51,22 +45,14 @@ def choose(
             turn(best, looks, every=True)
             reprieve(best)
             return best
-    for filled in fills or (price,):
-        state = State(problem, filled)
-        fill(state, range(len(problem.needs.jobs)))
-        state.price = price
-        reprieve(state)
-        if state.better(best):
-            best = state
-            break
+    state = State(problem, price)
+    fill(state, range(len(problem.needs.jobs)))
+    reprieve(state)
+    if state.better(best):
+        best = state
     improve(best, looks - turn(best, looks * 3 // 4, every=False))
     reprieve(best)
     return best
-
-
-def _is_small(problem: Problem) -> bool:
-    mixes = float(np.prod(problem.needs.jobs.astype(float) + 1))
-    return mixes <= SMALL_MIXES and len(problem.places.free) <= SMALL_PLACES
 
 
 def turn(state: State, looks: int, every: bool) -> int:
@@ -115,42 +101,47 @@ def improve(state: State, looks: int) -> int:
     A group is looked at once more only when one of its places has changed; a look at very many labels counts as
     several.
     """
-    used, seen = 0, dict[tuple[int, ...], int]()
-    changed = np.zeros(len(state.room), dtype=np.int64)
+    used, seen, known = 0, dict[tuple[int, ...], int](), dict[int, PlaceSets]()
+    changed, worth = np.zeros(len(state.room), dtype=np.int64), _worth(state)
     for _ in range(ROUNDS):
         before = used
         for group, kinds in _groups(state):
-            if seen.get(group, -1) >= int(changed[list(group)].max()):
+            nothing = not len(kinds) and not worth[list(group)].any()
+            if nothing or seen.get(group, -1) >= int(changed[list(group)].max()):
                 continue
             if used >= looks:
                 return used
-            better, labels = resolve(state, group, kinds, GROUP_LABELS)
+            better, labels = resolve(state, group, kinds, GROUP_LABELS, known=known)
             used += 1 + labels // LABELS_OF_A_LOOK
             seen[group] = used
             if better:
-                changed[list(group)] = used + 1
+                changed[list(group)], worth = used + 1, _worth(state)
         if int(changed.max(initial=0)) <= before:
             break
     return used
 
 
 def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
-    """Yield groups of places, and kinds to serve: each active place alone, with a partner, a dear one, or both."""
+    """Yield groups of places, and kinds to serve: each active place with a partner, a dear one, or both.
+
+    A place is alone in a group only for kinds that wait still.
+    """
     problem = state.problem
     many = problem.pilot_count > MOST_PILOTS
     worth = _worth(state)
     active = np.flatnonzero((state.jobs.any(axis=1) | (worth > 0)) & ~many)
     active = active[np.argsort(-worth[active], kind="stable")]
     unserved = np.array([kind for kind in range(len(state.served)) if state.wanted(kind)], dtype=np.int64)
+    for place in active.tolist():
+        kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
+        if len(kinds):
+            yield (place,), kinds
     bounds = Bounds(state)
     near: dict[int, Whole] = {}
     for kind in range(len(state.served)):
         price = np.where(many, np.inf, bounds.of(kind))
         few = np.argpartition(price, min(2 * PARTNERS, len(price) - 1))[: 2 * PARTNERS]
         near[kind] = few[np.lexsort((few, price[few]))][: int(np.isfinite(price[few]).sum())]
-    for place in active.tolist():
-        kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
-        yield (place,), kinds
     for place in active.tolist():
         kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
         own = np.flatnonzero(state.jobs[place])

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Mask, Real, Whole
+from drainwise.reclaim.choose.problem import Real, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 from drainwise.reclaim.choose.state import State
 
@@ -17,9 +17,9 @@ NEAR, MORE = 1, 24
 """Places that are looked at: so many for each part of a job, and so many more."""
 ONE_BY_ONE = 8
 """So few jobs are served one after the other."""
-MOST_ROWS = 64
+MOST_ROWS = 32
 """Rows of a place that are looked at first."""
-MANY, FEW = 1_000, 8
+MANY, FEW = 1_000, 6
 """In a pool of more rows than that all subsets of fewer pilots are looked at."""
 
 
@@ -54,10 +54,8 @@ class Bounds:
         """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
         state, needs, held = self._state, self._state.problem.needs, self._state.problem.places
         able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
-        if needs.whole[kind]:
-            able &= state.jobs[places].sum(axis=1) == 0
-        elif not held.shared.all():
-            able &= held.shared[places] | (state.jobs[places].sum(axis=1) == 0)
+        if needs.whole[kind] or not held.shared.all():
+            able &= (held.shared[places] & ~needs.whole[kind]) | ~state.jobs[places].any(axis=1)
         price = np.zeros(len(able))
         for resource, need in enumerate(needs.needs[kind].tolist()):
             if resource == 0 and needs.whole[kind]:
@@ -75,16 +73,10 @@ class Bounds:
 
 def fill(state: State, kinds: Iterable[int]) -> None:
     """Serve kind after kind, as many whole jobs as its account is owed, each at the least price that is found."""
-    bounds, tight = Bounds(state), _is_tight(state)
+    bounds = Bounds(state)
     for kind in kinds:
         if state.wanted(kind):
-            _Kind(state, bounds, kind, tight).serve()
-
-
-def _is_tight(state: State) -> bool:
-    """Return whether a limit could refuse something."""
-    rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
-    return bool((state.spent(rows) > state.rest).any())
+            _Kind(state, bounds, kind).serve()
 
 
 class _Kind:
@@ -93,12 +85,10 @@ class _Kind:
     near: the places with the lowest bounds. beyond: a bound of all others.
     """
 
-    def __init__(self, state: State, bounds: Bounds, kind: int, tight: bool) -> None:
-        self.state, self.bounds, self.kind, self.tight = state, bounds, kind, tight
+    def __init__(self, state: State, bounds: Bounds, kind: int) -> None:
+        self.state, self.bounds, self.kind = state, bounds, kind
         self.several = int(state.problem.needs.several[kind])
         self.barred: list[Whole] = []
-        if tight:
-            self._bar_too_large()
         self.bound = bounds.of(kind)
         self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
         self.known = np.zeros(len(self.bound), dtype=bool)
@@ -109,10 +99,8 @@ class _Kind:
     def serve(self) -> None:
         """Serve what is wanted. It ends: each round serves a job, bars a row, or brings in more places."""
         places = int(np.isfinite(self.bound).sum())
-        while left := self.state.wanted(self.kind):
+        while places and (left := self.state.wanted(self.kind)):
             if not len(self.near):
-                if not places:
-                    break
                 self._bring_in(min(places, NEAR * left * self.several + MORE))
             self._forget(self.near[self.known[self.near] & (self.number[self.near] > left)])
             self._look(left)
@@ -157,24 +145,22 @@ class _Kind:
     def _offer(self, places: Whole, need: Real, most: Whole, most_rows: int) -> None:
         """Find the cheapest offer of each of these places: the set of rows of the least price a job."""
         state = self.state
-        all_of = ALL_OF if len(state.gone) <= MANY else FEW
+        all_of, wanted = ALL_OF if len(state.gone) <= MANY else FEW, np.flatnonzero(need.any(axis=0)).tolist()
         for sets in sets_on(state, places, np.maximum(need - state.room[places], 0), all_of, most_rows):
-            jobs = np.repeat(most[sets.at].astype(float)[:, None], sets.price.shape[1], axis=1)
-            for resource in np.flatnonzero(need[sets.at].any(axis=0)).tolist():
+            jobs: Real = np.repeat(most[sets.at].astype(float)[:, None], sets.price.shape[1], axis=1)
+            for resource in wanted:
                 room = state.room[places[sets.at], resource, None] + sets.gives[resource]
-                np.minimum(jobs, np.floor(room / need[sets.at, resource, None]), out=jobs)
-            able = jobs >= 1
-            price = np.divide(sets.price, jobs, out=np.full(jobs.shape, np.inf), where=able)
+                room /= need[sets.at, resource, None]
+                np.minimum(jobs, room, out=jobs)
+            np.floor(jobs, out=jobs)
+            price = sets.price / np.maximum(jobs, 1.0)
+            price[jobs < 1] = np.inf
             best = price.argmin(axis=1)
             row, place = np.arange(len(best)), places[sets.at]
             self.each[place] = price[row, best]
             self.number[place] = np.where(np.isfinite(self.each[place]), jobs[row, best], 0)
             self.source[place] = np.column_stack((np.full(len(best), len(self.looked)), row, best))
             self.looked.append(sets)
-
-    def _rows(self, place: int) -> Whole:
-        looked, row, chosen = self.source[place].tolist()
-        return self.looked[int(looked)].rows_of(row, chosen)
 
     def _take(self, cheap: Whole, left: int) -> None:
         """Take offers, cheapest first, until half of what is left is served; one where few are left."""
@@ -187,21 +173,22 @@ class _Kind:
         taken = cheap[: last // several * several if last < len(cheap) else len(cheap) // several * several]
         taken = taken[np.cumsum(self.number[taken]) <= left * several]
         taken = taken[: len(taken) // several * several]
-        rows = [self._rows(place) for place in taken.tolist()]
-        if not self.tight or (self._spent(np.concatenate(rows)) <= self.state.rest).all():
+        rows = [self.looked[one].rows_of(row, chosen) for one, row, chosen in self.source[taken].tolist()]
+        if not len(self._over(np.concatenate(rows))):
             self._apply(taken, np.concatenate(rows))
             return
         for begin in range(0, len(taken), several):
             some = taken[begin : begin + several]
             going = np.concatenate(rows[begin : begin + several])
-            over = np.flatnonzero(self._spent(going) > self.state.rest)
-            if len(over):
+            if len(over := self._over(going)):
                 self._refuse(going, int(over[0]))
                 return
             self._apply(some, going)
 
-    def _spent(self, rows: Whole) -> Real:
-        return self.state.spent(rows) - self.state.spent(self.state.instead_of(rows))
+    def _over(self, rows: Whole) -> Whole:
+        spent, instead = self.state.spent(rows), self.state.instead_of(rows)
+        spent = spent - self.state.spent(instead) if len(instead) else spent
+        return np.flatnonzero(spent > np.maximum(self.state.rest, 0))
 
     def _apply(self, places: Whole, rows: Whole) -> None:
         state = self.state
@@ -223,62 +210,33 @@ class _Kind:
         problem = self.state.problem
         return problem.rows.place[problem.pieces_by(rows)]
 
-    def _bar(self, rows: Whole) -> None:
-        self.state.barred[rows] = True
-        self.barred.append(rows)
-
-    def _bar_too_large(self) -> None:
-        """Bar rows that a limit does not let go any more."""
-        state = self.state
-        rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
-        rows = rows[exceeding(state, rows)]
-        if len(rows):
-            self._bar(rows)
-            self.bounds.renew(np.unique(self._places_of(rows)))
-
     def _refuse(self, rows: Whole, limit: int) -> None:
-        """Bar, of rows that a limit refuses together, those that it refuses alone, else the dearest one it counts."""
-        state, limits = self.state, self.state.problem.limits
-        counted = rows[(limits.binds[state.problem.rows.user[rows]] == limit).any(axis=1)]
-        amount = state.problem.rows.spends[counted, limits.counts[limit]]
-        counted, amount = counted[amount > 0], amount[amount > 0]
-        alone = counted[exceeding(state, counted)]
-        self._bar(alone if len(alone) else counted[[int(state.price[counted].argmax())]])
-        self._renew(np.unique(self._places_of(self.barred[-1])))
-
-
-def exceeding(state: State, rows: Whole) -> Mask:
-    """Return which of these rows a limit that binds its user does not let go alone."""
-    limits, table = state.problem.limits, state.problem.rows
-    found = np.zeros(len(rows), dtype=bool)
-    binds, way = limits.binds[table.user[rows]], state.way[table.pilot[rows]]
-    spends = table.spends[rows] - np.where(way[:, None] >= 0, table.spends[way], 0)
-    for column in range(binds.shape[1]):
-        limit = binds[:, column]
-        amount = spends[np.arange(len(rows)), limits.counts[limit]]
-        found |= (limit >= 0) & (amount > state.rest[limit])
-    return found
+        """Bar all rows that a limit does not let go alone, else the dearest it counts of those it refuses together."""
+        state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
+        barred = np.flatnonzero(state.open(np.arange(len(state.gone))))
+        binds, way = limits.binds[table.user[barred]], state.way[table.pilot[barred]]
+        spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
+        amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]
+        barred = barred[((binds >= 0) & (amounts > state.rest[binds])).any(axis=1)]
+        if not len(barred):
+            counted = rows[(limits.binds[table.user[rows]] == limit).any(axis=1)]
+            counted = counted[table.spends[counted, limits.counts[limit]] > 0]
+            barred = counted[[int(state.price[counted].argmax())]]
+        state.barred[barred] = True
+        self.barred.append(barred)
+        self._renew(np.unique(self._places_of(barred)))
 
 
 def reprieve(state: State) -> None:
     """Let go on what no job needs, dearest first; a round looks at the next of each place."""
     problem = state.problem
     gone = np.flatnonzero(state.gone & ~problem.wide)
-    place = problem.home[gone]
-    gone = gone[np.lexsort((gone, -state.price[gone], place))]
+    gone = gone[np.lexsort((gone, -state.price[gone], problem.home[gone]))]
     place = problem.home[gone]
     turn = np.arange(len(gone)) - np.searchsorted(place, place)
-    for number in range(int(turn.max()) + 1 if len(turn) else 0):
-        some = np.flatnonzero(turn == number)
-        _let_go_on(state, gone[some])
     wide = np.flatnonzero(state.gone & problem.wide)
-    for row in wide[np.argsort(-state.price[wide], kind="stable")].tolist():
-        _let_go_on(state, np.array([row]))
-
-
-def _let_go_on(state: State, rows: Whole) -> None:
-    """Let each of these rows, on different places or one alone, go on where its room is not needed."""
-    problem = state.problem
-    pieces = problem.pieces_by(rows)
-    lacking = (state.room[problem.rows.place[pieces]] < problem.rows.gives[pieces]).any(axis=1)
-    state.go(rows[~np.isin(rows, problem.rows.row[pieces[lacking]])], back=True)
+    rounds = [gone[turn == number] for number in range(int(turn.max(initial=-1)) + 1)]
+    for rows in (*rounds, *wide[np.argsort(-state.price[wide], kind="stable")][:, None]):
+        pieces = problem.pieces_by(rows)
+        lacking = (state.room[problem.rows.place[pieces]] < problem.rows.gives[pieces]).any(axis=1)
+        state.go(rows[~np.isin(rows, problem.rows.row[pieces[lacking]])], back=True)

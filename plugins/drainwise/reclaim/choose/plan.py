@@ -12,21 +12,7 @@ import numpy as np
 
 from drainwise.reclaim.choose.choose import LOOKS, choose
 from drainwise.reclaim.choose.fill import MANY, reprieve
-from drainwise.reclaim.choose.problem import (
-    CORES,
-    DEVICES,
-    PART,
-    STANDING,
-    Limits,
-    Mask,
-    Needs,
-    Places,
-    Problem,
-    Real,
-    Rows,
-    Whole,
-    sums,
-)
+from drainwise.reclaim.choose.problem import CORES, PART, STANDING, Limits, Mask, Needs, Problem, Real, Rows, Whole
 from drainwise.reclaim.choose.sets import sets_on
 from drainwise.reclaim.choose.state import ROUNDING, State
 
@@ -34,7 +20,7 @@ USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""
 PART_SHARE = 0.5
 """By facts a core of a part, which no payload is ended for, counts as so much of one of a pilot that ends."""
-MOST_GROUPS = 100
+MOST_GROUPS = 50
 """Groups that are chosen for anew, those that lose most."""
 MOST_WASTE = 1e18
 """Core-seconds; whoever claims more is believed no more."""
@@ -47,8 +33,8 @@ class Rules:
     """How a plan weighs.
 
     rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds
-    that a core beyond the least counts. looks: groups of places that are solved anew in each pass, a third of that in
-    a pool of many rows. join: whether small pools are solved as a whole.
+    that a core beyond the least counts. looks: groups of places that are solved anew in each pass; in
+    a pool of many rows a tenth of that by facts, a third by claims. join: whether small pools are solved as a whole.
     """
 
     rank_factor: float = 1.0
@@ -94,14 +80,14 @@ def price_by_claims(rows: Rows, idle: float) -> Real:
 def make_plan(problem: Problem, rules: Rules) -> Plan:
     """Return which rows go, for which jobs."""
     rows, limits = problem.rows, problem.limits
-    looks = rules.looks if len(rows) <= MANY else rules.looks // 3
-    first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), looks, join=rules.join)
+    looks = [rules.looks // part for part in ((1, 1) if len(rows) <= MANY else (10, 3))]
+    first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), looks[0], join=rules.join)
     lost = _lost(rows, len(limits.rank), first.gone)
     budget = lost.copy()
     budget[:, CORES] += extra_cores(rows, limits, lost[:, CORES], first.rest)
     price = np.where(np.isfinite(first.price), price_by_claims(rows, rules.idle), np.inf)
     groups = _Groups(problem, first, groups_of(limits, rules.compete), budget, price)
-    gone, jobs = groups.chosen(rules, looks)
+    gone, jobs = groups.chosen(rules, looks[1])
     second = State(problem, np.where(gone, first.price, np.inf))
     second.go(np.flatnonzero(gone))
     for kind in range(jobs.shape[1]):
@@ -119,7 +105,7 @@ def groups_of(limits: Limits, compete: str) -> Whole:
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
     """Return the cores and devices that each user loses by some rows, U × 2."""
-    return np.column_stack([sums(rows.user[gone], rows.spends[gone, one], users) for one in (CORES, DEVICES)])
+    return np.column_stack([np.bincount(rows.user[gone], one, users) for one in rows.spends[gone].T]).astype(float)
 
 
 def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
@@ -149,8 +135,8 @@ class _Groups:
     which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may
     only give as much there by other rows. On all other places of a group its rows give room by themselves.
 
-    owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by place
-    and group.
+    owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by group
+    and place.
     """
 
     def __init__(self, problem: Problem, first: State, group: Whole, budget: Real, price: Real) -> None:
@@ -165,7 +151,7 @@ class _Groups:
         others = gone & (of_piece != self.owner[rows.place])
         self.mixed = np.zeros(places, dtype=bool)
         self.mixed[rows.place[others]] = True
-        self.split: dict[tuple[int, int], Whole] = {}
+        self.split: dict[int, dict[int, Whole]] = {}
         for place in np.flatnonzero(self.mixed).tolist():
             self._split(place)
         self.tied = np.zeros(len(rows), dtype=bool)
@@ -202,7 +188,8 @@ class _Groups:
                 found.setdefault(group, np.zeros(len(problem.needs.jobs), dtype=np.int64))[kind] += 1
         self.mixed[place] = False
         none = np.zeros(len(problem.needs.jobs), dtype=np.int64)
-        self.split |= {(place, group): found.get(group, none) for group in room}
+        for group in room:
+            self.split.setdefault(group, {})[place] = found.get(group, none)
 
     def chosen(self, rules: Rules, most_looks: int) -> tuple[Mask, Whole]:
         """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for.
@@ -210,7 +197,7 @@ class _Groups:
         Beyond MOST_GROUPS those that lose least only swap rows place by place.
         """
         gone, jobs = self.first.gone.copy(), self.first.jobs.copy()
-        lost = sums(self.of_row[gone], 1 + self.problem.rows.spends[gone, CORES], len(self.begin) - 1)
+        lost = np.bincount(self.of_row[gone], 1 + self.problem.rows.spends[gone, CORES], len(self.begin) - 1)
         order = np.lexsort((np.arange(len(lost)), -lost))
         swapped = gone.copy()
         for group in order[lost[order] > 0][:MOST_GROUPS].tolist():
@@ -235,7 +222,7 @@ class _Groups:
         state.go(np.flatnonzero(self.first.gone[rows]))
         for column, kind in enumerate(kinds.tolist()):
             state.serve(column, np.arange(len(places)), start[:, kind])
-        found = choose(part, self.price[rows], looks, state, rules.join, _prices(part.rows, rules.idle))
+        found = choose(part, self.price[rows], looks, state, rules.join)
         self._move(rows[gone[rows]], rows[found.gone], gone)
         jobs[np.ix_(places, kinds)] += found.jobs - start[:, kinds]
 
@@ -245,9 +232,9 @@ class _Groups:
         start = np.where(mine[:, None], self.first.jobs[places], 0)
         free = self.problem.places.free[places].copy()
         free[~mine] = np.minimum(free[~mine], 0)
-        for number, place in enumerate(places.tolist()):
-            if (place, group) in self.split:
-                start[number] = self.split[place, group]
+        split = self.split.get(group, {})
+        for number in np.flatnonzero(np.isin(places, list(split))).tolist():
+            start[number] = split[int(places[number])]
         return start, free
 
     def _part(self, group: int, rows: Whole, places: Whole, kinds: Whole, start: Whole, free: Real) -> Problem:
@@ -261,40 +248,20 @@ class _Groups:
         may = needs.may[np.ix_(kinds, places)] & ~closed & (mine | problem.places.shared[places])
         alone = needs.whole[kinds] | (needs.several[kinds] > 1)
         may &= ~alone[:, None] | (mine & ~others.T)
-        some = Rows(
-            np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1),
-            table.way[rows],
-            user.reshape(-1),
-            table.spends[rows],
-            table.loss[rows],
-            table.claim[rows],
-            np.searchsorted(rows, table.row[pieces]),
-            np.searchsorted(places, table.place[pieces]),
-            table.gives[pieces],
-        )
-        count = len(users)
-        limits = Limits(
-            problem.limits.account[users],
-            problem.limits.rank[users],
-            np.column_stack((np.arange(count), np.arange(count) + count)),
-            (self.left[users] + _lost(table, len(self.left), rows[first.gone[rows]])[users]).T.reshape(-1),
-            np.repeat(np.array([CORES, DEVICES]), count),
-            np.zeros(count),
-        )
+        pilot = np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1)
+        row, place = np.searchsorted(rows, table.row[pieces]), np.searchsorted(places, table.place[pieces])
+        way, spends, loss, claim = table.way[rows], table.spends[rows], table.loss[rows], table.claim[rows]
+        some = Rows(pilot, way, user.reshape(-1), spends, loss, claim, row, place, table.gives[pieces])
+        count, whose, one = len(users), problem.limits, np.ones(len(kinds), dtype=np.int64)
+        left = (self.left + _lost(table, len(self.left), rows[first.gone[rows]]))[users].T.reshape(-1)
+        binds, counts = np.arange(2 * count).reshape(2, -1).T, np.repeat(np.arange(2), count)
+        limits = Limits(whose.account[users], whose.rank[users], binds, left, counts, np.zeros(count))
         most = np.where(needs.several[kinds] > 1, first.served[kinds], needs.most[kinds])
-        asked = Needs(
-            np.zeros(len(kinds), dtype=np.int64),
-            start.sum(axis=0),
-            needs.needs[kinds],
-            may,
-            needs.whole[kinds],
-            np.ones(len(kinds), dtype=np.int64),
-            np.zeros(len(kinds)),
-            most,
-            np.zeros(1),
-        )
-        held = Places(free, problem.places.cores[places], problem.places.shared[places])
-        return Problem(some, held, asked, limits)
+        jobs, whole = start.sum(axis=0), needs.whole[kinds]
+        asked = Needs(0 * one, jobs, needs.needs[kinds], may, whole, one, np.zeros(len(kinds)), most, np.zeros(1))
+        held = problem.places
+        some_places = replace(held, free=free, cores=held.cores[places], shared=held.shared[places])
+        return Problem(some, some_places, asked, limits)
 
     def _move(self, before: Whole, after: Whole, gone: Mask) -> None:
         """Let other rows go in place of those before."""
@@ -314,9 +281,9 @@ class _Groups:
         some = np.flatnonzero(np.isin(key, asked_of) & ~problem.wide[table.row] & (gone | ~self.first.gone)[table.row])
         where = np.searchsorted(asked_of, key[some])
         own = replace(table, row=table.row[some], place=where, gives=table.gives[some])
-        none = Places(np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of)), problem.places.shared)
+        asked, cost = np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of))
+        none = replace(problem.places, free=asked.copy())
         state = State(Problem(own, none, problem.needs, problem.limits), self.price)
-        asked, cost = none.free.copy(), np.zeros(len(asked_of))
         at = np.searchsorted(asked_of, key[problem.pieces_of[going]])
         np.add.at(asked, at, table.gives[problem.pieces_of[going]])
         np.add.at(cost, at, self.price[going])
@@ -336,14 +303,8 @@ def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
     """Return for each place the group that holds most cores there, −1 where none does."""
     count = int(group.max(initial=0)) + 1
     key, where = np.unique(place * count + group, return_inverse=True)
-    held = sums(where.reshape(-1), cores, len(key))
+    held = np.bincount(where.reshape(-1), cores, len(key))
     order = np.lexsort((-key, held))
     found = np.full(places, -1)
     found[key[order] // count] = key[order] % count
     return found
-
-
-def _prices(rows: Rows, idle: float) -> list[Real]:
-    """Return the prices by which a large part is filled: by claims, and with cores as dear as is usual on top."""
-    usual = np.median(price_by_claims(rows, 0.0) / np.maximum(rows.spends[:, CORES], 1)) if len(rows) else 0.0
-    return [price_by_claims(rows, idle), price_by_claims(rows, idle + float(usual))]

@@ -60,9 +60,7 @@ class _Group:
         self.limits = np.flatnonzero(state.spent(rows[np.isfinite(state.price[rows])]) > self.rest)
         here = state.jobs[np.ix_(places, kinds)]
         self.outside = state.parts[kinds] - here.sum(axis=0)
-        self.several = needs.several[kinds]
-        self.account = needs.account[kinds]
-        self.cores = needs.cores[kinds]
+        self.several, self.account, self.cores = needs.several[kinds], needs.account[kinds], needs.cores[kinds]
         self.owed = state.owed.copy()
         np.add.at(self.owed, self.account, state.served[kinds] * self.cores)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -74,22 +72,23 @@ class _Group:
         self.spread = np.flatnonzero(self.several > 1)
         self.highest = np.array([state.jobs[others, kinds[one]].max(initial=0) for one in self.spread], dtype=np.int64)
 
-    def sets(self) -> list[PlaceSets]:
-        """Return the sets of rows of each place, without those on several places."""
+    def sets(self, known: dict[int, PlaceSets] | None) -> list[PlaceSets]:
+        """Return the sets of rows of each place, without those on several places; add them to those that are known."""
         state, pilot = self.state, self.state.problem.rows.pilot
         kept, way = state.barred[self.wide], state.way.copy()
         state.way[pilot[self.gone]] = -1
         state.way[pilot[self.added]] = self.added
         state.barred[self.wide] = True
         lack = np.maximum((self.most[:, None] * state.problem.needs.needs[self.kinds]).sum(axis=0) - self.room, 0)
-        found: dict[int, PlaceSets] = {}
+        found = {} if known is None or len(self.wide) else known
+        new = np.array([place not in found for place in self.places.tolist()])
         all_of = FEW if state.problem.has_ways and len(state.gone) > MANY else ALL_OF
-        for sets in sets_on(state, self.places, lack, all_of):
-            for number, at in enumerate(sets.at.tolist()):
-                found[at] = sets.of(number)
+        for sets in sets_on(state, self.places[new], lack[new], all_of):
+            for number, place in enumerate(self.places[new][sets.at].tolist()):
+                found[place] = sets.of(number)
         state.way = way
         state.barred[self.wide] = kept
-        return [found[at] for at in range(len(self.places))]
+        return [found[place] for place in self.places.tolist()]
 
     def menu(self, number: int, sets: PlaceSets) -> _Menu:
         """Return what the place at `number` could serve, each mix of jobs with its cheapest sets."""
@@ -154,12 +153,14 @@ def resolve(
     kinds: Sequence[int] | Whole,
     labels: int = MOST_LABELS,
     turned: Sequence[int] | Whole = (),
+    known: dict[int, PlaceSets] | None = None,
 ) -> tuple[bool, int]:
     """Serve more jobs in the needs' order on these places, or as many at a lower price.
 
     Return whether that is so, and how many labels were looked at. kinds: beside those that are served there. labels: a
     group for which more would have to be looked at stays as it is. turned: rows on several of these places, and no
     others, that go if they do not go now, and go on if they do; all others on several places stay as they are.
+    known: of places, as another call with the same state has found them.
     """
     places = np.unique(np.asarray(places, dtype=np.int64))
     served = np.flatnonzero(state.jobs[places].any(axis=0))
@@ -169,7 +170,7 @@ def resolve(
     if np.prod(radix.astype(float)) > 2.0**60:
         return False, labels + 1
     factors = np.cumprod(np.concatenate(([1], radix)))[:-1]
-    menus = [group.menu(number, sets) for number, sets in enumerate(group.sets())]
+    menus = [group.menu(number, sets) for number, sets in enumerate(group.sets(known))]
     count = len(group.kinds)
     jobs, highest = np.zeros((1, count), dtype=np.int64), group.highest[None, :]
     price, uses = np.zeros(1), np.zeros((1, len(group.limits)))

@@ -89,7 +89,7 @@ def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most:
             pieces = pieces[np.lexsort((pieces, table.pilot[table.row[pieces]], whose))]
     begin = np.cumsum(count) - count
     again = np.zeros(len(pieces), dtype=bool)
-    pattern = np.where(count <= all_of, (count + 1) // 2 * 2, -1)  # of rows of different pilots: as many, or one more
+    pattern = np.where(count <= all_of, np.clip((count + 2) // 3 * 3, 1, all_of), -1)
     if state.problem.has_ways:
         pilot = table.pilot[table.row[pieces]]
         again[1:] = (pilot[1:] == pilot[:-1]) & (whose[1:] == whose[:-1])

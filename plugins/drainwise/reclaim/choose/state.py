@@ -42,14 +42,6 @@ class State:
         each = self.price / np.maximum(rows.spends[:, 0], 1e-9)
         return np.lexsort((rows.row, each[rows.row], rows.place))
 
-    def copy(self) -> State:
-        """Return one that changes apart from this one."""
-        other = State.__new__(State)
-        other.__dict__ = {
-            name: value.copy() if name not in {"problem", "price"} else value for name, value in vars(self).items()
-        }
-        return other
-
     def open(self, rows: Whole) -> Mask:
         """Return which of these rows may go still: of a pilot that gives something already those that give more."""
         table, way = self.problem.rows, self.way[self.problem.rows.pilot[rows]]
@@ -98,8 +90,8 @@ class State:
 
     def go(self, rows: Whole, back: bool = False) -> None:
         """Let rows go, in place of others of their pilots, or go on where `back`."""
-        if not back:
-            self.go(self.instead_of(rows), back=True)
+        if not back and len(instead := self.instead_of(rows)):
+            self.go(instead, back=True)
         problem, sign = self.problem, -1 if back else 1
         self.gone[rows] = not back
         self.way[problem.rows.pilot[rows]] = -1 if back else rows
@@ -115,8 +107,9 @@ class State:
         self.room[places] -= parts[:, None] * problem.needed(kind, places)
         before, self.served[kind] = self.served[kind], self.parts[kind] // problem.needs.several[kind]
         self.owed[account] -= (self.served[kind] - before) * problem.needs.cores[kind]
-        alone = ~problem.places.shared[places] | (self.jobs[np.ix_(places, problem.needs.whole)].sum(axis=1) > 0)
-        self.closed[places] = alone & (self.jobs[places].sum(axis=1) > 0)
+        whole, shared = problem.needs.whole, problem.places.shared
+        some = places[whole[kind] | ~shared[places]]
+        self.closed[some] = (self.jobs[some] * (whole | ~shared[some, None])).any(axis=1)
 
     def cost(self) -> float:
         """Return the price of all that goes."""
