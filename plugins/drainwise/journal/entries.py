@@ -138,7 +138,9 @@ def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
 
 def _order(order: Order, taken: int) -> dict[str, object]:
     claims = claimed_values(order.pilot, taken, EVER) if order.candidate.remaining is not None else None
-    return {**order_as_json(order), "promised": order.promised, "claims": None if claims is None else claims._asdict()}
+    said = None if claims is None else claims._asdict()
+    early = {"vacate": order.candidate.vacate} if order.candidate.vacate else {}
+    return {**order_as_json(order), **early, "promised": order.promised, "claims": said}
 
 
 def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, only: str = "") -> dict[str, object]:

@@ -55,7 +55,7 @@ class Candidate:
 
     rule: why its report is not believed or not taken as it is, "" when it is. draining: it says itself that it takes no
     payload any more, so what idles on its cores is lost with an order or without. options: the ways to end it that
-    count, the cheapest first.
+    count, the cheapest first. vacate: seconds before its deadline at which it is begun to be ended.
     """
 
     pilot: Pilot
@@ -68,6 +68,7 @@ class Candidate:
     priority_factor: int
     draining: bool
     options: tuple[Option, ...]
+    vacate: int = 0
 
     @property
     def ends(self) -> str:
@@ -138,7 +139,7 @@ def candidates_of(
 def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:
     """Return one pilot's figures at `now` (UNIX s), as `candidates_of` has them; without numpy."""
     it = columns_of_one(pilot, now, settings, history)
-    facts = _Facts(it.cores, it.believed, it.doubt, it.unprotected, it.draining)
+    facts = _Facts(it.cores, it.believed, it.doubt, it.unprotected, it.draining, it.vacate)
     return _candidate(pilot, facts, row_of_figures(it, now, settings), now, settings, history)
 
 
@@ -154,6 +155,7 @@ class _Facts(NamedTuple):
     doubt: Any
     unprotected: Any
     draining: Any
+    vacate: Any
 
 
 def _candidate(
@@ -178,6 +180,7 @@ def _candidate(
         priority_factor=(pilot.report and believed and pilot.report.priority_factor) or 0,
         draining=bool(facts.draining),
         options=_options(figures, int(facts.cores), now, settings),
+        vacate=int(facts.vacate),
     )
 
 
