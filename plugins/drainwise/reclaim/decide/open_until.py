@@ -26,7 +26,14 @@ from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.pilots_look import EndsSeen
-from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, cores_that_end, likely, open_since, threshold_of
+from drainwise.reclaim.open_need.threshold import (
+    LAST_MOMENTS,
+    cores_that_end,
+    likely,
+    open_since,
+    rate_of_ends,
+    threshold_of,
+)
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import owed
@@ -171,15 +178,20 @@ def _without(part: UserPlan, held: Mapping[str, str], limit: str) -> UserPlan:
 
 
 def _own_ends(snapshot: Snapshot, need: OpenUntil, now: int, history: History) -> Sequence[float]:
-    """Return the cores that should come free by then as jobs of those who wait end, and the variance of the number."""
-    found = [(0.0, 0.0)]
+    """Return the cores that should come free by then as jobs of those who wait end, and the variance of the number.
+
+    What starts in them ends, too, so the third number is how often a core in which their jobs run comes free by then.
+    """
+    mean = variance = held = 0.0
     for (account, user), pilots in pilots_by_user(snapshot.pilots).items():
         if account in need.since:
             sizes = np.array([one.cores for one in pilots], dtype=np.int64)
             started = np.array([one.started for one in pilots], dtype=float)
-            seen = history.ends.get(user, EndsSeen())
-            found.append(cores_that_end(sizes, started, now, need.due - now, seen))
-    return sum(mean for mean, _ in found), sum(spread**2 for _, spread in found)
+            rate = rate_of_ends(sizes, started, now, history.ends.get(user, EndsSeen()))
+            times, cores = rate * max(0, need.due - now), float(sizes.sum())
+            mean, held = mean + cores * times, held + cores
+            variance += float((sizes.astype(float) ** 2).sum()) * times
+    return mean, variance, mean / max(1.0, held)
 
 
 def _is_of_set(room: RoomFor | None, pilots: int) -> bool:
@@ -200,26 +212,27 @@ def _prices(
 ) -> tuple[float, float]:
     """Return what ending a pilot now is worth where one alone is enough, and where several of a place are needed.
 
-    own: cores that come as jobs of those who wait end, and the variance: for the `missing` cores of all users.
+    own: see `_own_ends`: for the `missing` cores of all users.
     """
     it, share = part.open.figures.columns, (part.cores_given + part.later) / max(1, missing)
     mean, spread = cores_that_end(it.cores, it.started, now, left, history.ends.get(part.user, EndsSeen()))
     ends = mean + own[0] * share, (spread**2 + own[1] * share) ** 0.5
     # Pilots that end anywhere make no room that needs several pilots of one place.
-    return _price(part, ends, left, settings), _price(part, (0.0, 0.0), left, settings)
+    return _price(part, ends, own[2], left, settings), _price(part, (0.0, 0.0), 0.0, left, settings)
 
 
-def _price(part: UserPlan, ends: tuple[float, float], left: int, settings: ReclaimSettings) -> float:
+def _price(part: UserPlan, ends: tuple[float, float], times: float, left: int, settings: ReclaimSettings) -> float:
     """Return the core-seconds a core that ending a pilot now is worth, with what waiting for another one is worth.
 
-    ends: cores that should come by themselves within the `left` seconds, and the standard deviation. Where more come
-    than are missing, nobody waits for all of that time. Who is ended later loses what it does in its least time, too.
+    ends: cores that should come by themselves within the `left` seconds, and the standard deviation. times: how often
+    a core that is taken now comes free again by then. Where more come than are missing, nobody waits for all of that
+    time. Who is ended later loses what it does in its least time, too.
     """
     it, missing = part.open.figures.columns, part.cores_given + part.later
     again = it.believed & (it.last_job_start > it.started + _FIRST_PAYLOADS)
     kill, price, least = part.open.figures.kill_waste, 0.0, least_time(settings)
     for others, share in likely(*ends):
-        found = threshold_of(kill, it.cores, again, missing, others, left)
+        found = threshold_of(kill, it.cores, again, missing, others, left, times)
         price += share * (found + least if missing > others else 0.0)
     return price + settings.waiting_cost * left / 2 * min(1.0, missing / max(1.0, ends[0]))
 

@@ -11,6 +11,9 @@ How often that happens is learned from what was seen in the last days: the cores
 before their lease did, for each core-second for which pilots were seen. Before much is known the pilots that are there
 tell something: as many should end as have begun.
 
+A core that is taken now serves more than one job where jobs of those who wait are short: what ends in it within the
+time that is left makes room for the next one.
+
 How many it will be is uncertain: of few large pilots more than of many small ones. So a decision looks at three
 numbers, each with its probability, and not at one.
 """
@@ -52,12 +55,15 @@ def worth_replacing(cost: Real | float) -> Real | float:
     return (cost - _LEAST_WORSE) / _WORSE
 
 
-def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int) -> float:
+def threshold_of(
+    kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int, times: float = 0.0
+) -> float:
     """Return the least core-seconds a core below which as many cores should come within `left` seconds as are wanted.
 
     kill_waste (core-seconds), cores: of the pilots that may get an order. comes_again: whether a pilot starts payloads
     one after the other, so that it becomes cheap again. others: cores that should come by themselves; those of pilots
-    that are ended now are none of them any more.
+    that are ended now are none of them any more. times: how many more jobs, one after the other, a core serves that is
+    taken now.
     """
     if wanted <= others or not len(cores):
         return 0.0
@@ -65,7 +71,7 @@ def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: floa
     order = np.argsort(each, kind="stable")
     threshold, sizes = each[order], cores[order]
     ended, flows = np.cumsum(sizes), np.cumsum(sizes * comes_again[order])
-    reach = ended + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
+    reach = ended * (1 + times) + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
     reach += others * (1 - ended / ended[-1])
     enough = np.flatnonzero(reach >= wanted)
     return float(threshold[enough[0]] if len(enough) else threshold[-1])
