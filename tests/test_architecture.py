@@ -92,16 +92,12 @@ class Copy:
 
 
 def a_policy(copy: Copy) -> None:
-    """The widest pilot first."""
-    copy.insert(
-        "reclaim/policies.py", '    "random": BuiltIn(', '    "widest": BuiltIn("WIDEST", "the most cores first"),'
-    )
-    copy.insert(
-        "reclaim/policy.py", "RANDOM = ", 'WIDEST = InOrder("the most cores first", lambda it: (-it.columns.cores,))'
-    )
+    """The widest pilots."""
+    row = '    "widest": PriceList("the widest pilots", lambda it, _: it.columns.cores**0.5, meaning="few pilots"),'
+    copy.insert("reclaim/prices.py", "POLICIES: Mapping", row)
     assert "widest" in copy.run("from drainwise.cli.main import main; main(['plan', '--help'])")
-    program = "from drainwise.reclaim.policies import policy_called; print(policy_called('widest').rule)"
-    assert copy.run(program) == "the most cores first\n"
+    program = "from drainwise.reclaim.prices import policy_called; print(policy_called('widest').rule)"
+    assert copy.run(program) == "the widest pilots\n"
 
 
 def an_attribute(copy: Copy) -> None:

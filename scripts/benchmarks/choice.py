@@ -1,4 +1,4 @@
-"""The decision on a large pool: metrics, rank and exact choice, against one numpy sort and an integer solver.
+"""The decision on a large pool: metrics, prices and choice, against one numpy sort and an integer solver.
 
 Everything is measured in one process on one core, in turn with what it is compared to.
 """
@@ -12,30 +12,19 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from benchmarks.deciding import SITE
 from benchmarks.figures import Figure
-from benchmarks.made_up_room import mixed_pool
+from benchmarks.hard_pools import decide as choose
+from benchmarks.made_up_room import NOW
 from drainwise.pilotad.waste_curve import MOST_POINTS
 from drainwise.reclaim.columns import Columns
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
+from drainwise.reclaim.prices import prices_of
+from drainwise.reclaim.settings import BROKEN_PROMISES
 from drainwise.reclaim.totals.arrays import Real, Whole
-from drainwise.reclaim.totals.knapsack import cheapest_of_total
-from drainwise.reclaim.totals.subset_sums import total_to_give
 
 PILOTS, LARGEST, CORES = 1_000_000, 128, 100_000
 FEW_PILOTS, FEW_CORES = 10_000, 10_000
-PLACES, ROOM_PILOTS, KINDS = 20_000, 100_000, 50
-NOW = 1795249000
-SITE = ReclaimSettings(
-    "least-waste",
-    horizon=7200,
-    grace=7200,
-    max_grace=86400,
-    heartbeat_limit=3600,
-    max_cores=10**9,
-    max_cores_per_user=10**9,
-    max_cores_per_user_hour=10**9,
-)
 
 
 def pool(count: int) -> Columns:
@@ -64,7 +53,6 @@ def pool(count: int) -> Columns:
         drains=np.ones(count, dtype=bool),
         broken=np.full(count, BROKEN_PROMISES),
         heartbeat=np.full(count, NOW - 60.0),
-        silent=np.zeros(count, dtype=bool),
         seen=np.zeros(count, dtype=bool),
         curve=np.full((count, 3 * MOST_POINTS), np.nan),
     )
@@ -72,21 +60,14 @@ def pool(count: int) -> Columns:
 
 def decide(pilots: Columns, cores: int) -> tuple[Whole, Real]:
     """The rows that go, and what each would waste."""
-    figures = figures_of(pilots, NOW, SITE)
-    total = total_to_give(pilots.cores, cores, int(pilots.cores.sum()))
-    return cheapest_of_total(pilots.cores, figures.least, figures.priority, total), figures.least
+    waste = prices_of(figures_of(pilots, NOW, SITE), SITE)
+    return np.flatnonzero(choose(pilots.cores, waste, cores).gone), waste
 
 
 def _seconds(step: Callable[[], object]) -> float:
     begin = time.perf_counter()
     step()
     return time.perf_counter() - begin
-
-
-def _cpu_seconds(step: Callable[[], object]) -> float:
-    begin = time.process_time()
-    step()
-    return time.process_time() - begin
 
 
 def against_sort(runs: int) -> list[Figure]:
@@ -98,7 +79,7 @@ def against_sort(runs: int) -> list[Figure]:
     return [
         Figure(f"one numpy sort of {PILOTS:,} floats", sort, 1.0, None),
         Figure(
-            f"metrics, rank and exact choice: {CORES:,} cores of {PILOTS:,} pilots of 1 to {LARGEST}",
+            f"metrics, prices and choice: {CORES:,} cores of {PILOTS:,} pilots of 1 to {LARGEST}",
             whole,
             whole / sort,
             40.0,
@@ -107,32 +88,8 @@ def against_sort(runs: int) -> list[Figure]:
     ]
 
 
-def room(runs: int) -> list[Figure]:
-    """Room for what waits on 20,000 places; the floor looks once whether each pilot alone makes room for each kind."""
-    pools = {
-        f"{ROOM_PILOTS:,} pilots of {users} {'user' if users == 1 else 'users'} on {PLACES:,} places": mixed_pool(
-            PLACES, ROOM_PILOTS, KINDS, users
-        )
-        for users in (20, 1)
-    }
-    held = np.random.default_rng(1).random((3, ROOM_PILOTS))
-    needs = np.random.default_rng(2).random((KINDS, 3))
-
-    def look() -> None:
-        for need in needs:
-            np.flatnonzero((held >= need[:, None]).all(axis=0))
-
-    steps: list[Callable[[], object]] = [look, *(pool.made for pool in pools.values())]
-    rounds = [[_cpu_seconds(step) for step in steps] for _ in range(runs + 1)][1:]
-    floor, *whole = (statistics.median(times) for times in zip(*rounds))
-    figures = [Figure(f"{ROOM_PILOTS:,} × 3 amounts compared in numpy for {KINDS} kinds", floor, 1.0, None)]
-    for name, seconds in zip(pools, whole):
-        figures.append(Figure(f"room for {KINDS} kinds: {name}", seconds, seconds / floor, None, limit=2.0))
-    return figures
-
-
 def against_solver(runs: int) -> list[Figure]:
-    """Ten thousand pilots; the solver is run once, as it takes that long, and must find the same waste.
+    """Ten thousand pilots; the solver is run once, as it takes that long, and must find no less by a ten-thousandth.
 
     It is given the finished figures and the total, and only has to choose.
     """
@@ -149,12 +106,12 @@ def against_solver(runs: int) -> list[Figure]:
         options={"mip_rel_gap": 0.0},
     )
     solver = time.perf_counter() - begin
-    if round(found.fun) != round(float(waste[chosen].sum())):
+    if waste[chosen].sum() > 1.0001 * found.fun:
         raise RuntimeError(f"the solver found a waste of {found.fun}, the choice has {waste[chosen].sum()}")
     ours = statistics.median(times)
     return [
         Figure(
             f"scipy's milp (HiGHS), the choice alone: {FEW_CORES:,} cores of {FEW_PILOTS:,} pilots", solver, 1.0, None
         ),
-        Figure("metrics, rank and exact choice of the same", ours, ours / solver, 0.001),
+        Figure("metrics, prices and choice of the same", ours, ours / solver, 0.001),
     ]

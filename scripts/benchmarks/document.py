@@ -160,18 +160,14 @@ look at as many numbers once; the solver is run once, since it takes so long.
 
 {f"{chr(10)}{chr(10)}".join(map(table, it.decision))}
 
-The choice is exact where bounded work proves it: a few dozen pilots beside the place where waste per core alone would stop
-are searched, and what that costs proves that no other pilot can be in a better set (`reclaim/totals/knapsack.py`). Pools
-exist in which that proof needs far more. When its work is used up, the best set that was found goes, and its reason in plan
-and journal says that it is not proven. Users may choose their sizes, so the third table has such pools (CPU time of the
-slowest of five totals, median of {few["hard"]}; memory of the whole process, at most 500 MiB). The fourth says how far from
-the best the choice is without any proof, on small pools of these kinds. It can be far from it where very many pilots would
-have to be exchanged for an exact total, as when nearly all have 131,071 or 131,072 cores. The cores that go are the same
-then, and only the user's own pilots are concerned.
+Pilots go by price per core; about the place where that stops all sets are weighed (`reclaim/choose/by_cores.py`). Users may
+choose their sizes, so the third table has pools whose sizes make the choice hard (CPU time of the slowest of five totals, median
+of {few["hard"]}; memory of the whole process, at most 500 MiB). The fourth says how far from the best the choice is on small pools of
+these kinds.
 
-Room for the waiting jobs (the last table, CPU time, medians of {few["rooms"]}) is timed from the batch system's facts as objects to the
-pilots that go, on a made-up pool of mixed nodes; one kind can run nowhere, one wants whole nodes, three want four nodes at
-once. On small pools it is exact too; on one as large as this the places are chosen kind by kind (`room/choice.py`).
+The last table (CPU time, medians of {few["decisions"]}, in turn) is the whole decision, from a snapshot's objects to the plan with its
+orders in words, on made-up pools of mixed nodes whose pilots report; one kind can run nowhere, one wants whole nodes, three want four nodes at
+once. How good the choice is against a solver: `scripts/chooser_quality`.
 
 ## The screens
 

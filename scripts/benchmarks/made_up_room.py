@@ -12,7 +12,7 @@ from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.room.choice import RoomMade, make_room
 from drainwise.room.demand import demand_left, room_facts
-from drainwise.room.user_pilots import user_pilots
+from drainwise.room.user_pilots import UserPilots
 
 NOW = 1795249000
 GIB = 1024
@@ -36,12 +36,10 @@ class MixedPool:
         facts = room_facts(self.kinds, self.places)
         left = demand_left(facts, {one.account: 1e9 for one in self.kinds}, {})
         users = [
-            user_pilots(
-                facts, ("group", name), self.pilots[name], self.wastes[name], NOW, ("cycle",), extra, extra_taken
-            )
+            UserPilots("group", name, ("cycle",), mine, np.array(self.wastes[name]), extra, extra_taken)
             for name, mine in self.pilots.items()
         ]
-        return make_room(facts, left, users, {"cycle": 10**9})
+        return make_room(facts, left, users, {"cycle": 10**9}, NOW)
 
 
 def mixed_pool(places: int, pilots: int, kinds: int, users: int) -> MixedPool:

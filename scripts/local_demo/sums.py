@@ -12,7 +12,7 @@ from typing import Any
 from drainwise.pilot.queues.records import DONE, FAILED
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.policy import for_comparison
+from drainwise.reclaim.prices import for_comparison
 from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.timeline import Freed
 from local_demo.truth import Ran, busy, kill_waste

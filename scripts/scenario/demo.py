@@ -8,7 +8,7 @@ import time
 
 from condor_pool import CondorPool
 from condor_pool.errors import PoolError
-from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.prices import POLICIES
 from scenario import comparison, condor_site
 from scenario.compared_condor import compared_condor
 

@@ -14,7 +14,7 @@ import pytest
 from drainwise.cli.main import main
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import ConfigurationError
-from drainwise.reclaim import policies
+from drainwise.reclaim import prices
 from drainwise.siteconfig import load
 from made_up_package import put_package
 
@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "your-own-policy.md").read_text()
 [CODE], [ENTRY] = (re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL) for language in ("python", "toml"))
 WRONG = """
-from drainwise.reclaim.policy import LEAST_WASTE
+import numpy as np
 
-class WRONG:
+from drainwise.reclaim.prices import PriceList
+
+WRONG = PriceList("wrong", lambda it, settings: {})
+"""
+OF_BEFORE = """
+class FEWEST_PILOTS:
     def choose(self, candidates, need):
-        return {}
+        return ()
 """
 
 Install = Callable[..., "list[str]"]
@@ -46,7 +51,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         monkeypatch.delitem(sys.modules, "toy_code", raising=False)
         said: list[str] = []
         monkeypatch.setattr(
-            policies, "_installed", PluginEntries(policies.GROUP, policies._accept, policies.POLICIES, said.append)
+            prices, "_installed", PluginEntries(prices.GROUP, prices._accept, prices.POLICIES, said.append)
         )
         return said
 
@@ -55,12 +60,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 def test_the_documented_policy_decides(pool: AlicesPool, install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     said = install()
-    assert main(["plan", "--policy", "largest-first"]) == 0
+    assert main(["plan", "--policy", "fewest-pilots"]) == 0
     shown = capsys.readouterr().out
-    assert "policy largest-first: 2 pilots give back 16 of 16 cores" in shown
-    assert "the largest pilot first" in shown
-    assert main(["reclaim", "--once", "--act", "--policy", "largest-first", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["policy"] == "largest-first"
+    assert "policy fewest-pilots: 2 pilots give back 16 of 16 cores" in shown
+    assert "the fewest pilots" in shown
+    assert main(["reclaim", "--once", "--act", "--policy", "fewest-pilots", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["policy"] == "fewest-pilots"
     assert len(pool.orders) == 2
     assert said == []
 
@@ -68,9 +73,9 @@ def test_the_documented_policy_decides(pool: AlicesPool, install: Install, capsy
 def test_the_site_file_names_it(install: Install, tmp_path: Path) -> None:
     install()
     site = tmp_path / "site.ini"
-    site.write_text("[reclaim]\npolicy = largest-first\n")
-    assert load(str(site)).reclaim.policy == "largest-first"
-    site.write_text("[reclaim]\npolicy = smallest-first\n")
+    site.write_text("[reclaim]\npolicy = fewest-pilots\n")
+    assert load(str(site)).reclaim.policy == "fewest-pilots"
+    site.write_text("[reclaim]\npolicy = smallest-ones\n")
     with pytest.raises(ConfigurationError, match=r"one of least-waste, .* or a policy of an installed package"):
         load(str(site))
 
@@ -79,8 +84,8 @@ def test_every_key_of_the_document_exists(pool: AlicesPool, install: Install) ->
     names = re.findall(r"`(?:it)?\.([a-z_.]+)`", DOCUMENT)
     assert len(names) > 15
     keys = ", ".join(f"it.{name if hasattr_of(name) else 'columns.' + name}" for name in names if name != "now")
-    install(CODE.replace("-it.columns.cores,", f"-it.columns.cores, {keys}"))
-    assert main(["plan", "--policy", "largest-first"]) == 0
+    install(CODE.replace("np.ones(len(it))", f"np.sum([np.isfinite(one) for one in ({keys})], axis=0)"))
+    assert main(["plan", "--policy", "fewest-pilots"]) == 0
 
 
 def hasattr_of(name: str) -> bool:
@@ -89,39 +94,63 @@ def hasattr_of(name: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("choose", "fault"),
+    ("returned", "fault"),
     [
-        ("()", "chose 0 cores; every policy chooses exactly 16 of these"),
-        ("LEAST_WASTE.choose(candidates, need) * 2", "chose a pilot twice"),
-        ("LEAST_WASTE.choose(candidates, replace(need, cores=8, most=8))", "chose 8 cores"),
-        ("[replace(one, option=one.candidate) for one in LEAST_WASTE.choose(candidates, need)]", "chose a pilot"),
+        ("()", "gave prices of shape (0,); one for each of 4 pilots"),
+        ("it.least[:, None]", "gave prices of shape (4, 1); one for each of 4 pilots"),
+        ("it.least - 1e9", "gave the price -999"),
+        ("it.least * np.inf", "gave the price inf; a price is finite and at least 0"),
+        ("[float('nan')] * 4", "gave the price nan"),
         ("1 / 0", "failed: ZeroDivisionError: division by zero"),
-        ("[None]", "failed: AttributeError: "),
+        ("['a', 'b']", "failed: ValueError: "),
     ],
-    ids=["nobody", "twice", "too few", "its own deadline", "fails", "no choice"],
+    ids=["none", "a table", "below 0", "infinite", "no number", "fails", "words"],
 )  # fmt: skip
-def test_a_choice_that_no_policy_may_make_gives_no_order(
-    pool: AlicesPool, install: Install, choose: str, fault: str, capsys: pytest.CaptureFixture[str]
+def test_what_is_no_price_gives_no_order(
+    pool: AlicesPool, install: Install, returned: str, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(f"from dataclasses import replace\n{WRONG.format(choose)}", ENTRY.replace("LARGEST_FIRST", "WRONG"))
-    assert main(["reclaim", "--once", "--act", "--policy", "largest-first"]) != 0
-    assert f"policy 'largest-first' {fault}" in capsys.readouterr().err
+    install(WRONG.format(returned), ENTRY.replace("FEWEST_PILOTS", "WRONG"))
+    assert main(["reclaim", "--once", "--act", "--policy", "fewest-pilots"]) != 0
+    assert f"policy 'fewest-pilots' {fault}" in capsys.readouterr().err
     assert pool.orders == []
 
 
-@pytest.mark.parametrize("code", ["import no_such_module", "LARGEST_FIRST = 3"], ids=["no import", "no policy"])
+@pytest.mark.parametrize(
+    "price", ["it.kill_waste * 0", "it.kill_waste * 1e300", "-it.columns.started - it.columns.started.min()"]
+)
+def test_no_price_list_changes_a_figure_or_a_number_of_cores(
+    pool: AlicesPool, install: Install, price: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the prices are, and though the function writes into what it is given."""
+    install(
+        WRONG.format(f"abs({price}) if it.columns.cores.__setitem__(slice(None), 1) is None else 0"),
+        ENTRY.replace("FEWEST_PILOTS", "WRONG"),
+    )
+    given = []
+    for policy in ("least-kill", "fewest-pilots"):
+        assert main(["plan", "--policy", policy, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        given.append([one["cores"] for user in found["users"] for one in user["orders"]])
+    assert given == [[8, 8], [8, 8]]
+
+
+@pytest.mark.parametrize(
+    "code", ["import no_such_module", "FEWEST_PILOTS = 3", OF_BEFORE], ids=["no import", "no policy", "of before"]
+)
 def test_a_broken_one_is_refused_when_it_is_chosen(
     pool: AlicesPool, install: Install, code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """It is told what a policy has to be."""
     said = install(code)
     assert main(["plan"]) == 0
     assert said == [], "nothing of it was imported"
-    assert main(["plan", "--policy", "largest-first"]) != 0
-    assert "policy 'largest-first' cannot be loaded; there are least-waste, open-need, paper" in capsys.readouterr().err
-    assert ["'largest-first' (drainwise.policies) of package toy 1.0 is left out" in line for line in said] == [True]
+    assert main(["plan", "--policy", "fewest-pilots"]) != 0
+    told = capsys.readouterr().err
+    assert "policy 'fewest-pilots' cannot be loaded: it has to be a price list (docs/your-own-policy.md); there" in told
+    assert ["'fewest-pilots' (drainwise.policies) of package toy 1.0 is left out" in line for line in said] == [True]
 
 
 def test_the_name_of_a_built_in_one_is_not_taken(pool: AlicesPool, install: Install) -> None:
-    said = install(entry=ENTRY.replace("largest-first", "paper"))
-    assert policies.policy_names() == tuple(policies.POLICIES)
+    said = install(entry=ENTRY.replace("fewest-pilots", "paper"))
+    assert prices.policy_names() == tuple(prices.POLICIES)
     assert "drainwise has one of this name itself" in said[0]

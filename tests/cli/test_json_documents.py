@@ -25,10 +25,9 @@ from drainwise.pool.snapshot_json import VERSION
 from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import Paused
-from drainwise.reclaim.plan import PartOrder
+from drainwise.reclaim.plan import PartOrder, Withdrawal
 from drainwise.reclaim.plan_json import candidate_as_json, part_as_json, withdrawal_as_json
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.withdrawal import Withdrawal
 from drainwise.requests.request import VERSION as REQUEST_VERSION
 from drainwise.validate import machine
 from drainwise.validate.request import load_request

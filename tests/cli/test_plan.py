@@ -67,7 +67,7 @@ def test_a_policy_to_compare_with_kills_in_a_plan_and_nowhere_else(
 
 def test_the_policy_can_be_named(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--policy", "paper"]) == 0
-    assert "least draining waste of those that can go away within 2h" in capsys.readouterr().out
+    assert "by draining waste those that can go in time, then by kill waste" in capsys.readouterr().out
 
 
 def test_json(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,7 @@ def test_each_number_has_the_names_that_the_page_gives() -> None:
     in_plans = (ROOT / "plugins" / "drainwise" / "reclaim" / "plan_json.py").read_text()
     for name, in_json, attribute in rows:
         assert name in columns
-        assert f'"{in_json}": ' in in_plans
+        assert f'"{in_json}"' in in_plans
         assert attribute in classad_expressions(3600)
 
 

@@ -27,7 +27,7 @@ from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
-from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.prices import POLICIES
 from drainwise.reclaim.settings import ReclaimSettings
 from more_examples import more_examples
 from recorded_condor import GROUPS, USERS, recorded_ads

@@ -28,7 +28,7 @@ BESIDE = (
 )
 PARTS = ("plugins", "scripts", "tests", "docs", "condor_config.d", "slurm", "systemd", "prologs", "pyproject.toml")
 TESTS = (
-    *("tests/room/test_room.py", "tests/reclaim/test_subset_sums.py", "tests/reclaim/test_whole_plans.py"),
+    *("tests/room/test_room.py", "tests/reclaim/test_policy.py", "tests/reclaim/test_whole_plans.py"),
     *("tests/reclaim/test_threshold.py", "tests/simulate/test_waiting.py"),
     "tests/simulate/test_engine.py::test_the_same_seed_has_the_same_outcome",
     *("tests/agent/test_metrics.py", "tests/slurm/test_render.py", "tests/siteconfig/test_node_kinds.py"),

@@ -15,7 +15,7 @@ from drainwise.journal.file import journal_line
 from drainwise.journal.memory import ended_events
 from drainwise.journal.stories import Sought, names_of
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.withdrawal import Withdrawal
+from drainwise.reclaim.plan import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot
 

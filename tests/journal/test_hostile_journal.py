@@ -23,7 +23,7 @@ from drainwise.journal.read import PassedOver, first_time
 from drainwise.journal.report import as_json, report_on
 from drainwise.journal.report_html import page
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.withdrawal import Withdrawal
+from drainwise.reclaim.plan import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, RULES, decision, ordered, orders, remembering
 

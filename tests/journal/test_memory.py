@@ -20,7 +20,7 @@ from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, extra_taken
-from drainwise.reclaim.withdrawal import Withdrawal
+from drainwise.reclaim.plan import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, RULES, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot
 

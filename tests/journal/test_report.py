@@ -29,7 +29,7 @@ from drainwise.journal.report import DAY, as_json, report_on
 from drainwise.journal.report_html import page, plots_of
 from drainwise.page.svg import Axis, Bar, Dot, Plot
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.withdrawal import Withdrawal
+from drainwise.reclaim.plan import Withdrawal
 
 from .facts import NOW, Lines, ordered, orders, pilot, remembering, report, snapshot
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.reclaim.choose.by_cores import CoresPlan, plan_cores
+from drainwise.reclaim.choose.by_cores import CoresNeed, CoresPlan, cores_by_facts, plan_cores
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Rules, price_by_facts
 from drainwise.reclaim.choose.problem import KILL, Limits, Real, Rows, sums
 from drainwise.room.user_pilots import Parts, with_parts
@@ -162,3 +162,40 @@ def test_a_large_place_is_covered_by_cores(count: int) -> None:
     assert need <= facts[0] <= need * 1.001
     assert rows.claim[plan.gone].sum() < 0.5 * rows.claim[plan.by_facts].sum()
     assert need <= last[0] <= plan.budget[0]
+
+
+@pytest.mark.parametrize("accounts", [30, 90])
+def test_many_users_of_many_pilots_are_decided_on_at_once(accounts: int) -> None:
+    """Each within its budget and near what was wanted; what one says changes nothing for the others."""
+    users, dice = 90, np.random.default_rng(5)
+    rows, limits = pool(dice.integers(1, 32, 2000).tolist(), users=users, accounts=accounts, share=0.5, seed=3)
+    need = float(rows.spends[:, 0].sum()) * 0.4
+    plan = plan_cores(rows, limits, need, Rules())
+    facts, last = given_by(rows, plan, users)
+    assert need <= facts.sum() < need + 32
+    assert (last <= plan.budget + 1e-6).all() and last.sum() >= need
+    for account in range(accounts):
+        assert last[limits.account == account].sum() <= limits.most[account]
+    price = rows.claim + 600 * rows.spends[:, 0]
+    assert price[plan.gone].sum() < (0.7 if accounts == users else 1.0) * price[plan.by_facts].sum()
+    for liar in np.flatnonzero(facts)[::7].tolist():
+        lie = plan_cores(replace(rows, claim=np.where(rows.user == liar, 0, rows.claim)), limits, need, Rules())
+        assert (plan.by_facts == lie.by_facts).all()
+        assert (plan.gone == lie.gone)[rows.user != liar].all()
+
+
+def test_own_shares_may_cost_more_and_what_is_delayed_falls_on_nobody_else() -> None:
+    """Two users with a pilot of 8 cores each: within 6 cores of the first account none goes, within 12 one."""
+    rows, limits = pool([8, 8], users=2, accounts=2, seed=4)
+    rows = replace(rows, user=np.array([0, 1]))
+    wider, delays = np.array([12.0, 8.0, ENDLESS]), np.zeros(3, dtype=bool)
+    for most, own, gives, asked in (
+        ((6.0, 8.0, ENDLESS), 0.0, [0, 8], [6, 6]),
+        ((6.0, 8.0, ENDLESS), 6.0, [8, 0], [6, 0]),
+        ((8.0, 8.0, ENDLESS), 0.0, [8, 0], [6, 0]),
+    ):
+        facts = cores_by_facts(rows, replace(limits, most=np.array(most)), CoresNeed(6.0, own, wider, delays))
+        assert (facts.given.tolist(), facts.asked.tolist(), facts.later.tolist()) == (gives, asked, [0, 0])
+    delays[0] = True
+    facts = cores_by_facts(rows, replace(limits, most=np.array([4.0, 8, ENDLESS])), CoresNeed(14.0, 0.0, wider, delays))
+    assert (facts.given.tolist(), facts.later.tolist()) == ([0, 8], [8, 0])

@@ -16,7 +16,7 @@ from drainwise.pool.notices import notices_of
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History, NodeFault, PastOrder, TrustFigures
 from drainwise.reclaim.plan import Plan
-from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.prices import BY_WASTE, POLICIES
 from drainwise.reclaim.quota import WhatIf
 from reached_asserts import judged
 
@@ -39,7 +39,7 @@ def test_the_pilots_that_cost_least_are_ordered_and_the_others_spared_each_with_
     assert (order.pilot, order.kind, order.deadline, order.waste) == (cheap, "leave", NOW + 2900, 200 + 3081)
     assert (
         order.reason == "leaves by itself in 33m20s: 0.056 core-h idle until then,"
-        " 0.856 core-h for the chance that it does not leave; in the least wasteful set for 8 cores, 0.911 core-h"
+        " 0.856 core-h for the chance that it does not leave; in the least wasteful set"
     )
     assert [(one.candidate.pilot, one.reason) for one in user.spared] == [
         (dear, "not needed; with an order: killed: 1.39 core-h of running payloads lost"),
@@ -261,14 +261,14 @@ def claims_of(*sizes: int) -> st.SearchStrategy[Claims]:
     return st.lists(st.one_of(rows), min_size=1, max_size=7)
 
 
-def two_pools(claims: Claims, deficit: int) -> tuple[Snapshot, Snapshot]:
+def two_pools(claims: Claims, deficit: int, surplus: int | None = None) -> tuple[Snapshot, Snapshot]:
     """The same pool twice; alice's pilots say one thing, then another. carol's say the same both times."""
 
     def pool(side: int) -> Snapshot:
         hers = [pilot(n, said[side], cores=cores) for n, (cores, *said) in enumerate(claims)]
         others = [pilot(100 + n, report(float(n)), user="carol") for n in range(4)]
         judged("a believed report of hers", believed(*hers) > 0, at_least=0.3)
-        return snapshot(*hers, *others, deficit=deficit)
+        return snapshot(*hers, *others, deficit=deficit, surplus=surplus)
 
     return pool(0), pool(1)
 
@@ -300,6 +300,25 @@ def test_no_claim_changes_how_many_cores_anybody_loses_nor_anybody_elses_pilots(
         order.pilot for order in other.orders if order.pilot.user == "carol"
     ]
     assert one.withdrawals == other.withdrawals == ()
+
+
+@pytest.mark.parametrize("policy", list(BY_WASTE))
+@given(claims=claims_of(1, 2, 8, 24), deficit=st.integers(0, 90), extra=st.sampled_from((None, 0, 5)))
+def test_claims_cost_their_own_user_its_extra_cores_at_most_and_others_none(
+    policy: str, claims: Claims, deficit: int, extra: int | None
+) -> None:
+    """Though all that the account holds may go."""
+    pools = two_pools(claims, deficit, surplus=sum(cores for cores, *_ in claims) + 32)
+    facts = two_pools([(cores, None, None) for cores, *_ in claims], deficit, surplus=10**6)[0]
+    least = given_back(planned(facts, policy=policy, extra_cores=0), "alice")
+    most = least + (max([cores for cores, *_ in claims] + [least // 4]) if extra is None else extra)
+    one, other = (planned(seen, policy=policy, extra_cores=extra) for seen in pools)
+    for plan in (one, other):
+        assert min(least, deficit) <= given_back(plan, "alice") <= most * (least > 0)
+        judged("extra cores", any(order.extra for order in plan.orders), at_least=0.005)
+    assert [order.pilot for order in one.orders if order.pilot.user == "carol"] == [
+        order.pilot for order in other.orders if order.pilot.user == "carol"
+    ]
 
 
 @given(

@@ -16,7 +16,7 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
-from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.prices import POLICIES
 from reached_asserts import judged
 
 from .facts import NOW, SETTINGS, account, believed, pilot, report, reports, snapshot, sound_reports

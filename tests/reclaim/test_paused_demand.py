@@ -12,10 +12,10 @@ from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.reclaim.decide.decision import look_at, make_plan
+from drainwise.reclaim.decide.standing import withdrawals
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused, weighed
 from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand, for_whom, kind_as_account
-from drainwise.reclaim.withdrawal import withdrawals
 
 from .facts import NOW, SETTINGS, account, pilot
 
@@ -161,7 +161,7 @@ def test_nobody_gives_back_more_for_what_is_remembered(
     assert balance.surplus == before.surplus
     assert counts.accounts[1].cores_wanted <= wanted
     assert balance.deficit <= balance.demand + 1e-6
-    for result in withdrawals(counts, balance, NOW, SITE):
+    for result in withdrawals(counts, balance, NOW, SITE, History()):
         assert result.pilot.deadline is not None
 
 

@@ -281,6 +281,14 @@ def test_room_of_two_pilots_moves_as_a_whole() -> None:
     assert told(plan(waiting(*mine, on(cheap(5, cores=4), "n3"), on(dear, "n3")))) == ([], [])
 
 
+def test_the_room_of_a_whole_node_moves_as_a_whole() -> None:
+    mine, theirs = [on(late(number), "n1") for number in (1, 2)], [on(cheap(number), "n2") for number in (3, 4)]
+    seen = waiting(*mine, *theirs, cores=16)
+    [kind] = seen.kinds or ()
+    found = plan(dataclasses.replace(seen, kinds=(dataclasses.replace(kind, whole=True),)))
+    assert told(found) == (sorted(one.run for one in mine), sorted(one.run for one in theirs))
+
+
 def test_another_users_pilot_makes_no_room_instead() -> None:
     assert told(plan(waiting(on(late(1), "n1"), on(cheap(2, user="ann"), "n2")))) == ([], [])
 
@@ -289,3 +297,40 @@ def test_another_users_pilot_makes_no_room_instead() -> None:
 def test_where_nothing_costs_less_by_far_nothing_changes(least: str) -> None:
     seen = waiting(on(dataclasses.replace(cheap(1), deadline=DEADLINE), "n1"), on(cheap(2), "n2"))
     assert told(plan(seen, dataclasses.replace(OPEN, policy=least))) == ([], [])
+
+
+def test_of_the_orders_on_a_place_those_stand_that_go_first_until_they_make_the_room() -> None:
+    """The one that goes last has lost its reason where the others do, also where it alone would do."""
+    small, large = (on(dataclasses.replace(cheap(number, cores=cores)), "n1") for number, cores in ((1, 4), (2, 8)))
+    for first, last, cores, gone in ((large, small, 8, [small.run]), (small, large, 8, []), (small, large, 12, [])):
+        pilots = (dataclasses.replace(first, deadline=NOW + 600), dataclasses.replace(last, deadline=DEADLINE))
+        assert told(plan(waiting(*pilots, cores=cores)))[0] == gone
+
+
+room_rows = st.lists(
+    st.tuples(
+        st.booleans(), st.sampled_from([4, 8]), st.sampled_from(["alice", "ann"]), st.integers(-2, 7), st.integers(1, 4)
+    ),
+    min_size=3,
+    max_size=8,
+)
+
+
+@given(room_rows, st.sampled_from([4, 8]))
+def test_where_jobs_wait_by_kind_no_claim_makes_a_user_give_back_more_for_what_is_replaced(
+    these: list[tuple[bool, int, str, int, int]], cores: int
+) -> None:
+    """And the cores come back no later."""
+    pilots, room = [], dict.fromkeys(range(1, 5), 0)
+    for number, (is_late, size, user, hours, node) in enumerate(these):
+        made = (late if is_late else cheap)(number, user=user, cores=size)
+        pilots.append(on(dataclasses.replace(made, deadline=NOW + 900 * hours if hours > 0 else None), f"n{node}"))
+        room[node] += size * (hours > 0)
+    jobs = sum(one // cores for one in room.values())
+    found = plan(waiting(*pilots, cores=cores, jobs=jobs) if jobs else snapshot(*pilots))
+    swapped = [order for order in found.orders if order.instead_of]
+    gone = [one.pilot.run for one in found.withdrawals if one.instead]
+    before, after = cores_by_user(pilots, gone), cores_by_user(pilots, [order.pilot.run for order in swapped])
+    assert all(after[user] <= before[user] for user in before)
+    for order in swapped:
+        assert order.cores_back <= max(one.deadline or 0 for one in pilots if one.run in order.instead_of)

@@ -15,7 +15,7 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History, PastOrder
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
-from drainwise.reclaim.policies import BY_WASTE, POLICIES
+from drainwise.reclaim.prices import BY_WASTE, POLICIES
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, watched, with_orders
 

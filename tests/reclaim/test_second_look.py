@@ -40,8 +40,8 @@ def pilots(draw: st.DrawFn) -> tuple[Pilot, ...]:
         ends = draw(st.sampled_from((*[None] * 8, NOW + 900, NOW + 90_000)))
         leaving = draw(st.sampled_from((*[False] * 8, True)))
         lease = draw(st.sampled_from((None, NOW + 1800, NOW + 90_000)))
-        more = {"node": node, "place": node, "holds": holds, "deadline": ends, "leaving": leaving, "lease_end": lease}
-        found.append(dataclasses.replace(one, **more))
+        one = dataclasses.replace(one, node=node, place=node, holds=holds)
+        found.append(dataclasses.replace(one, deadline=ends, leaving=leaving, lease_end=lease))
     return tuple(found)
 
 
@@ -85,6 +85,7 @@ def test_what_was_decided_is_done_where_nothing_has_changed(seen: Snapshot, poli
     pool = MemoryPool(seen)
     done = carry_out(plan, CycleBasis(seen, NOW, settings, History()), pool, lambda: NOW, Nowhere())
     event(f"{'kinds' if seen.kinds else 'cores'}: {len(plan.orders)} orders, {len(plan.withdrawals)} withdrawals")
-    assert [(one.outcome, one.detail) for one in (*done.acts, *done.withdrawn) if one.outcome != "done"] == []
+    assert [(one.outcome, one.detail) for one in done.acts if one.outcome != "done"] == []
+    assert [(one.outcome, one.detail) for one in done.withdrawn if one.outcome != "done"] == []
     assert pool.runs() == [order.pilot.run for order in plan.orders]
     assert pool.runs("withdrawn") == [one.pilot.run for one in plan.withdrawals]

@@ -1,6 +1,11 @@
-"""How many cores go is a matter of facts: a pilot larger than the need stays whatever it claims."""
+"""How many cores go is a matter of facts, but for what a user's own reports may cost it: its extra cores.
+
+With none a pilot larger than the need stays whatever it claims.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +19,7 @@ from drainwise.reclaim.quota import WhatIf
 from .facts import NOW, SETTINGS, account, pilot, report
 
 HOUR = 3600
+NO_EXTRA = replace(SETTINGS, extra_cores=0)
 IDLE = report(0.0, first_end=NOW, last_end=NOW, start=NOW - 60, final=0.0)
 BUSY = report(8.0, first_end=NOW + 9 * HOUR, last_end=NOW + 9 * HOUR, start=NOW - 2 * HOUR)
 FULL = report(128.0, first_end=NOW + 9 * HOUR, last_end=NOW + 9 * HOUR, start=NOW - 2 * HOUR)
@@ -30,12 +36,21 @@ def cores_of(plan: Plan) -> list[int]:
     return [order.pilot.cores for order in plan.orders]
 
 
-def test_120_cores_are_120_cores_though_one_idle_pilot_of_128_would_waste_nothing() -> None:
-    """What the idle one says may not decide: said by nobody, or by a busy one, it would be another number of cores."""
+def test_an_idle_pilot_of_128_goes_in_place_of_120_busy_cores() -> None:
+    """By what its own user says: 8 cores more than facts take, which its order tells."""
     plan = make_plan(pool(IDLE, BUSY), NOW, SETTINGS)
-    assert cores_of(plan) == [8] * 15
-    assert plan.waste > 200 * HOUR
+    [order] = plan.orders
+    assert (order.pilot.cores, order.extra, order.waste) == (128, 8, 0)
     assert cores_of(make_plan(pool(FULL, IDLE), NOW, SETTINGS)) == [8] * 15
+
+
+def test_without_extra_cores_120_are_120_though_one_idle_pilot_of_128_would_waste_nothing() -> None:
+    """What the idle one says may not decide: said by nobody, or by a busy one, it would be another number of cores."""
+    for site in (NO_EXTRA, replace(SETTINGS, extra_cores=7), replace(SETTINGS, max_cores_per_user=127)):
+        plan = make_plan(pool(IDLE, BUSY), NOW, site)
+        assert cores_of(plan) == [8] * 15
+        assert plan.waste > 200 * HOUR
+    assert cores_of(make_plan(pool(IDLE, BUSY, 128.0), NOW, SETTINGS)) == [8] * 15, "only 120 are beyond the quota"
 
 
 def test_a_request_for_its_cores_takes_the_idle_one() -> None:
@@ -56,10 +71,13 @@ said = st.sampled_from(
 )
 
 
-@given(said, said, st.sampled_from((0.0, 100.0, 128.0)), st.integers(1, 248))
-def test_no_claim_changes_how_many_cores_go(
-    large: PilotReport | None, small: PilotReport | None, owed: float, wanted: int
+@given(said, said, st.sampled_from((0.0, 100.0, 128.0)), st.integers(1, 248), st.sampled_from((0, 20, None)))
+def test_claims_cost_their_user_no_more_than_its_extra_cores(
+    large: PilotReport | None, small: PilotReport | None, owed: float, wanted: int, extra: int | None
 ) -> None:
-    seen = [pool(*claims, owed, float(wanted)) for claims in ((large, small), (None, None))]
-    totals = [sum(cores_of(make_plan(one, NOW, SETTINGS))) for one in seen]
-    assert totals[0] == totals[1]
+    """Without any they change no number of cores; else no fewer go than by facts, and no more than are beyond quota."""
+    site = replace(SETTINGS, extra_cores=extra)
+    said, facts = (
+        sum(cores_of(make_plan(pool(*one, owed, float(wanted)), NOW, site))) for one in ((large, small), (None, None))
+    )
+    assert facts <= said <= min(248 - owed, facts + (128 if extra is None else extra))

@@ -11,7 +11,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.withdrawal import Withdrawal
+from drainwise.reclaim.plan import Withdrawal
 from reached_asserts import judged
 
 from .facts import NOW, SETTINGS, account, believed, pilot, report, reports, snapshot
@@ -35,8 +35,8 @@ def test_when_bob_has_left_every_request_is_withdrawn() -> None:
     pilots = [ordered(n, report()) for n in range(2)]
     found = withdrawn(snapshot(*pilots, pilot(3), deficit=0, surplus=24))
     assert [one.pilot for one in found] == pilots
-    assert found[0].saved == 4000 + 2340, "8 − 6 cores need not idle for two thousand seconds, and no promise is broken"
-    assert found[0].reason == "nobody waits for these cores any more; going on saves 1.76 core-h"
+    assert found[0].saved == 4960, "what idles until the deadline, and what is cut then"
+    assert found[0].reason == "nobody waits for these cores any more; going on saves 1.38 core-h"
 
 
 def test_as_long_as_bob_waits_no_request_is_withdrawn() -> None:

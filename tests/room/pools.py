@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+import numpy as np
 from hypothesis import strategies as st
 
 from drainwise.pool.amounts import Amounts, sum_of
@@ -15,7 +16,7 @@ from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.reclaim.choose import choose
 from drainwise.room.choice import RoomMade, make_room
 from drainwise.room.demand import demand_left, room_facts
-from drainwise.room.user_pilots import user_pilots
+from drainwise.room.user_pilots import UserPilots
 
 NOW = 1795249000
 ENDLESS = 1 << 40
@@ -88,10 +89,10 @@ class Pool:
         left = demand_left(facts, owed, self.returning)
         users = []
         for user in self.users:
-            mine = [one for one in self.pilots if one.user == user]
-            costs = [self.costs.get(one.run, 0.0) for one in mine]
-            users.append(user_pilots(facts, (f"group_{user}", user), mine, costs, NOW, (user,), self.extra))
-        return make_room(facts, left, users, dict.fromkeys(self.users, ENDLESS) | dict(self.most))
+            mine = sorted((one for one in self.pilots if one.user == user), key=lambda one: one.run)
+            costs = np.array([self.costs.get(one.run, 0.0) for one in mine])
+            users.append(UserPilots(f"group_{user}", user, (user,), mine, costs, self.extra))
+        return make_room(facts, left, users, dict.fromkeys(self.users, ENDLESS) | dict(self.most), NOW)
 
 
 amounts_held = st.tuples(st.sampled_from((1, 2, 3, 4, 8)), st.sampled_from((0, 2, 4, 8)), st.sampled_from((0, 0, 0, 1)))

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
-from drainwise.reclaim.policies import policy_called
-from drainwise.reclaim.policy import Chosen, Need
+from drainwise.reclaim.plan import Need
 from drainwise.simulate.demand_burst import Burst, decide, fitting, snapshot_of
 from drainwise.simulate.engine import begin, run_all
+from drainwise.simulate.policies.choosers import BASELINES, LEAST_KILL, Chosen, covering
 from drainwise.simulate.policies.clairvoyant import best_end
 from drainwise.simulate.policies.foresight import best_way
-from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_LEAST_WASTE, STEPWISE
+from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_LEAST_WASTE, STEPWISE
 from drainwise.simulate.policies.stepwise import Foreseen
-from drainwise.simulate.policies.youngest import covering
 from drainwise.simulate.scenario import EXACT, Scenario, site_settings
 from drainwise.simulate.site import Site
 from drainwise.simulate.stepping import Stepped, follow_steps
@@ -50,7 +49,7 @@ def runs(chosen: tuple[Chosen, ...]) -> list[str]:
 def test_least_kill_counts_for_each_core() -> None:
     """64 cores of an hour lose more in all than 8 of two, and half as much for each core that comes back."""
     some = among((64, 3600, 90_000), *[(8, 7200, 90_000)] * 8)
-    assert runs(policy_called("least-kill").choose(some, Need(64, 64))) == ["0"]
+    assert runs(LEAST_KILL.choose(some, Need(64, 64))) == ["0"]
 
 
 def test_lsf_spares_who_is_near_the_end() -> None:

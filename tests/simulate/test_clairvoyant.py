@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.policy import Need
-from drainwise.reclaim.totals.subset_sums import total_to_give
+from drainwise.reclaim.plan import Need
+from drainwise.reclaim.totals.exact import total_to_give
 from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of, truth_of
 from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth, best_end, waste_when_ended

@@ -9,8 +9,8 @@ from hypothesis import assume, given
 
 from drainwise.facts.errors import UsageError
 from drainwise.facts.waste import draining_waste, kill_waste, remaining
-from drainwise.reclaim.policies import BY_WASTE
-from drainwise.reclaim.policies import POLICIES as AGENT
+from drainwise.reclaim.prices import BY_WASTE
+from drainwise.reclaim.prices import POLICIES as AGENT
 from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of, truth_of
 from drainwise.simulate.engine import begin, run_all, simulate
 from drainwise.simulate.outcome import Outcome

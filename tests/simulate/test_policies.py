@@ -7,10 +7,12 @@ import pytest
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
-from drainwise.reclaim.policy import Need
-from drainwise.simulate.policies.named import BASELINES, POLICIES, require_known
+from drainwise.reclaim.plan import Need
+from drainwise.simulate.policies.choosers import BASELINES
+from drainwise.simulate.policies.named import POLICIES, require_known
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.workload import SimulatedEstimates, payloads_of
@@ -49,6 +51,46 @@ def test_drained_by_age_takes_the_youngest() -> None:
     """Whatever their size."""
     some = among((8, 5000, 90_000), (8, 100, 90_000))
     assert BASELINES["youngest-drained"].choose(some, Need(8, 8))[0].candidate.pilot.run == "1"
+
+
+def chosen_by(name: str, some: list[Pilot], cores: int, now: int = NOW) -> list[str]:
+    """The runs of the pilots that are chosen, in their order."""
+    chosen = BASELINES[name].choose(candidates_of(some, now, site_settings(horizon=7200)), Need(cores, cores))
+    assert {one.option.kind for one in chosen} == {"kill"}
+    return [one.candidate.pilot.run for one in chosen]
+
+
+def test_those_that_kill_by_age_and_by_payload() -> None:
+    """oldest-first knows nothing but run times, nebraska nothing but the youngest payload that is believed."""
+    ages = {"told": NOW - 5000, "silent": NOW - 9000, "stale": NOW - 3000, "old": NOW - 20_000}
+    said = {
+        "told": report_of(NOW - 60, NOW - 4000),
+        "silent": None,
+        "stale": report_of(NOW - 4000, NOW - 2900),
+        "old": report_of(NOW - 60, NOW - 12_000),
+    }
+    some = [Pilot(name, name, "node", "a", "a", 8, ages[name], None, said[name]) for name in ages]
+    assert chosen_by("oldest-first", some, 32) == ["old", "silent", "told", "stale"]
+    assert chosen_by("nebraska", some, 32) == ["stale", "told", "silent", "old"]
+
+
+def test_the_lot_falls_the_same_way_whenever_the_same_snapshot_is_looked_at() -> None:
+    some = [Pilot(str(row), str(row), "node", "a", "a", 8, NOW - 500, None) for row in range(12)]
+    assert chosen_by("random", some, 48) == chosen_by("random", some, 48)
+    assert len({chosen_by("random", some, 8, NOW + second)[0] for second in range(20)}) > 1
+
+
+def report_of(heartbeat: int, start: int) -> PilotReport:
+    """Of a pilot whose payload began then."""
+    return PilotReport(
+        heartbeat,
+        used_cpu=8.0,
+        last_job_start=start,
+        first_exp_job_end=NOW + 1000,
+        last_exp_job_end=NOW + 1000,
+        add_uncom_time=0.0,
+        add_final_exp_waste=0.0,
+    )
 
 
 def test_policies_are_known_by_name() -> None:

@@ -120,7 +120,7 @@ HOUSE = {
         "facts pool reclaim reclaim.choose reclaim.open_need reclaim.parts reclaim.totals requests room",
         plain=False,
     ),
-    "reclaim.parts": Room(POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.totals", plain=False),
+    "reclaim.parts": Room(POOL, "agent", "facts pool reclaim reclaim.choose reclaim.open_need room", plain=False),
     "reclaim.open_need": Room(POOL, "agent", "pool reclaim.totals", plain=False),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
     "journal": Room(

@@ -9,8 +9,7 @@ from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, Ri
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.plan import Order
-from drainwise.reclaim.withdrawal import Withdrawal
+from drainwise.reclaim.plan import Order, Withdrawal
 
 RUN_GONE = "this run has ended since the plan was made"
 ON_ITS_WAY = "it is on its way out already"

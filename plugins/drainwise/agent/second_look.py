@@ -11,9 +11,8 @@ from drainwise.agent.act_outcome import ON_ITS_WAY, RUN_GONE
 from drainwise.agent.pool_view import CycleBasis
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.history import cancelled_runs, with_unanswered
-from drainwise.reclaim.plan import Order, Plan
+from drainwise.reclaim.plan import Order, Plan, Withdrawal
 from drainwise.reclaim.quota import Balance, owed, require_whole, weigh
-from drainwise.reclaim.withdrawal import Withdrawal
 
 _ROUNDING = 1e-6
 OWNER = attrgetter("node", "account", "user")

@@ -18,7 +18,7 @@ from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.policy import for_comparison
+from drainwise.reclaim.prices import for_comparison
 from drainwise.reclaim.quota import WhatIf, balance_for
 
 _WITH_CORES = "; with --cores: plan for theirs alone, over quota or not"

@@ -14,9 +14,9 @@ from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.scope_rules import ScopeRules
 from drainwise.local.system import add_directory
 from drainwise.pool.facts import Pool
-from drainwise.reclaim.policies import OPEN_NEED, POLICIES, is_policy, policy_names
+from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy, policy_names
 from drainwise.reclaim.seen_payloads import StuckRules
-from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings, Trust
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 from drainwise.systems.find import FALLBACK, named, offering, own, tried
 from drainwise.systems.system import System
@@ -50,7 +50,7 @@ def add_pool_options(parser: argparse.ArgumentParser) -> None:
 def policy_name(text: str) -> str:
     """Parse the name of a policy, built in or installed, for argparse."""
     if not is_policy(text):
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected one of {', '.join(policy_names())}")
+        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected one of {', '.join(policy_names())}, or {INSTALLED}")
     return text
 
 

@@ -34,8 +34,7 @@ from drainwise.reclaim.plan_json import order_as_json, part_as_json, spared_as_j
 from drainwise.requests.request import request_as_json
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.plan import Order, Plan, UserPlan
-    from drainwise.reclaim.withdrawal import Withdrawal
+    from drainwise.reclaim.plan import Order, Plan, UserPlan, Withdrawal
     from drainwise.requests.request import AdminRequest
 
 MOST_SPARED = 200

@@ -49,8 +49,7 @@ from drainwise.journal.unmet import unmet_event, unmet_of, untaken_event, untake
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
-from drainwise.reclaim.policies import OPEN_NEED
-from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, watched, with_orders
 from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 

@@ -5,8 +5,9 @@ at.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
@@ -97,12 +98,20 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The pilots of one decision with their figures, a row each in the order of their stable id (the run)."""
+    """The pilots of one decision with their figures, a row each in the order of their stable id (the run).
+
+    made: the figures, or what makes them when they are looked at first.
+    """
 
     pilots: tuple[Pilot, ...]
-    figures: Figures
+    made: Figures | Callable[[], Figures]
     settings: ReclaimSettings
     history: History
+
+    @cached_property
+    def figures(self) -> Figures:
+        """The figures, a row for each pilot."""
+        return self.made() if callable(self.made) else self.made
 
     def __len__(self) -> int:
         return len(self.pilots)
@@ -119,7 +128,7 @@ class Candidates:
         """Return these rows, ascending, as candidates."""
         if len(rows) == len(self.pilots):
             return self
-        return replace(self, pilots=tuple([self.pilots[row] for row in rows]), figures=self.figures.some(rows))
+        return replace(self, pilots=tuple([self.pilots[row] for row in rows]), made=lambda: self.figures.some(rows))
 
     def __getitem__(self, row: int) -> Candidate:
         it = self.figures
@@ -132,8 +141,13 @@ def candidates_of(
     pilots: Iterable[Pilot], now: int, settings: ReclaimSettings, history: History | None = None
 ) -> Candidates:
     """Return the candidates at `now` (UNIX s)."""
-    rows, known = tuple(sorted(pilots, key=lambda pilot: pilot.run)), history or History()
-    return Candidates(rows, figures_of(columns_of(rows, now, settings, known), now, settings), settings, known)
+    return in_order(tuple(sorted(pilots, key=lambda pilot: pilot.run)), now, settings, history or History())
+
+
+def in_order(pilots: tuple[Pilot, ...], now: int, settings: ReclaimSettings, history: History) -> Candidates:
+    """Return the candidates at `now` (UNIX s), a row for each in the order in which they are given."""
+    made = lambda: figures_of(columns_of(pilots, now, settings, history), now, settings)  # noqa: E731
+    return Candidates(pilots, made, settings, history)
 
 
 def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:

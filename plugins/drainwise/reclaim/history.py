@@ -23,10 +23,9 @@ from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim import reasons
 from drainwise.reclaim.open_need.pilots_look import EndsSeen
-from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.reasons import Reason
-from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings, Trust
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.reclaim.untaken_room import UntakenRoom
 from drainwise.requests.request import AdminRequest

@@ -13,14 +13,20 @@ from drainwise.pool.job_kinds import RoomFor
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.candidates import Candidate, Candidates, in_words
 from drainwise.reclaim.paused_demand import Paused
-from drainwise.reclaim.policy import Need
+from drainwise.reclaim.prices import prices_of
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.reasons import LATER, LIMIT, NOT_NEEDED, Reason
 from drainwise.reclaim.totals.arrays import Whole
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.untaken_room import Unplaced
-from drainwise.reclaim.valued import cost_of
-from drainwise.reclaim.withdrawal import Withdrawal
+
+
+@dataclass(frozen=True)
+class Need:
+    """Cores that one user has to give back: at least `cores` if pilots of fitting sizes exist, never above `most`."""
+
+    cores: int
+    most: int
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,19 @@ class PartOrder:
 
 
 @dataclass(frozen=True)
+class Withdrawal:
+    """One pilot whose order is to be withdrawn; `saved` in core-seconds is what that should save.
+
+    instead: runs that get an order in its place, by name; none where its reason has gone.
+    """
+
+    pilot: Pilot
+    saved: int
+    reason: str
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Spared:
     """One pilot of a user who gives cores back that is left alone, and why; price: core-seconds, as `UserPlan`."""
 
@@ -156,7 +175,7 @@ class UserPlan:
         """What ending each pilot of `open` costs its user, in core-seconds, by run: its waste, with what the site adds
         for waiting and for what its user values.
         """
-        costs = cost_of(self.open.figures, self.open.settings).astype(np.int64)
+        costs = prices_of(self.open.figures, self.open.settings).astype(np.int64)
         return dict(zip((one.run for one in self.open.pilots), costs.tolist()))
 
     def spared_first(self, fits: Callable[[Pilot, bool], bool], most: int | None) -> tuple[list[Spared], int]:

@@ -11,9 +11,8 @@ from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared
+    from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared, Withdrawal
     from drainwise.reclaim.quota import Balance
-    from drainwise.reclaim.withdrawal import Withdrawal
 
 _WHOSE = ("run", "name", "node", "account", "user", "cores")
 _NUMBERS = ("gpus", "returned", "can_return", "asked")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from drainwise.facts.scope_rules import ScopeRules
 from drainwise.reclaim.seen_payloads import StuckRules
 
+OPEN_NEED = "open-need"
+"""The policy by which a need stays open, see `reclaim.open_need`."""
 BROKEN_PROMISES = 0.10
 """The probability that a pilot does not leave as it says, before anything is known of its user's pilots."""
 
@@ -45,7 +47,7 @@ class ReclaimSettings:
     begun, and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for its
     whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
     demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
-    priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `valued.cost_of`.
+    priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `prices.valued`.
     waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth. stuck: what of pilots in which
     nothing works. need_left: until the moment of a need that stays open; where each pilot gets time to drain it gets no
     more than that, but its least time; None: the whole horizon. extra_cores: that a user's reports may cost it beyond

@@ -2,8 +2,8 @@
 
 facts = room_facts(snapshot.kinds, snapshot.places)                      (`demand`)
 left = demand_left(facts, owed, returning)                               (`demand`)
-users = [user_pilots(facts, (account, user), pilots, costs, now, limits) for each that may lose cores]  (`user_pilots`)
-made = make_room(facts, left, users, most)                               (`choice`)
+users = [UserPilots(account, user, limits, pilots, costs) for each that may lose cores]                  (`user_pilots`)
+made = make_room(facts, left, users, most, now)                          (`choice`)
 
 owed: cores by account, with what its running jobs have taken off. returning: amounts by place name, of the pilots on
 their way out (Σ Pilot.holds by Pilot.place). `left.served` tells which of these amounts which waiting jobs use: orders

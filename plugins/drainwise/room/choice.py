@@ -7,14 +7,14 @@ says becomes room by place and each user's part again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
-from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, Rows, sums
+from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, sums
 from drainwise.room.demand import DemandLeft, Mask, RoomFacts, Whole
-from drainwise.room.user_pilots import UserPilots
+from drainwise.room.user_pilots import UserPilots, rows_of
 
 CLOSED = -1e15
 """Room on a place that one job has for itself: nothing more can start there, whoever leaves."""
@@ -78,14 +78,15 @@ def make_room(
     left: DemandLeft,
     users: Sequence[UserPilots],
     most: Mapping[str, int],
+    now: int,
     rules: Rules = Rules(),  # noqa: B008 - immutable
 ) -> RoomMade:
-    """Return the pilots that go, for whom, and what of the demand stays unserved.
+    """Return the pilots that go at `now` (UNIX s), for whom, and what of the demand stays unserved.
 
     users: those that may lose cores, who gives back first at the front. most: cores that may be lost by the name of the
     limit: each user is bound by all limits that it names, and not at all without one.
     """
-    table = RowTable(facts, users)
+    table = RowTable(facts, users, now)
     problem = Problem(table.rows, places_of(facts, left), needs_of(facts, left), limits_of(users, most))
     plan = make_plan(problem, rules)
     missing, places = left.without_room(plan.served), tuple(table.rooms(plan.gone, plan.jobs))
@@ -95,21 +96,9 @@ def make_room(
 class RowTable:
     """The rows of all users. runs: the pilots, by their numbers in the rows."""
 
-    def __init__(self, facts: RoomFacts, users: Sequence[UserPilots]) -> None:
+    def __init__(self, facts: RoomFacts, users: Sequence[UserPilots], now: int) -> None:
         self._facts, self._users = facts, users
-        self.runs = [run for user in users for run in user.runs]
-        none, real = np.zeros(0, dtype=np.int64), np.zeros(0)
-        empty = Rows(none, none, none, np.zeros((0, 2)), real, real, none, none, np.zeros((0, len(facts.resources))))
-        begins = {
-            "pilot": np.cumsum([0, *map(len, users)]),
-            "row": np.cumsum([0, *(len(one.rows) for one in users)]),
-            "user": np.arange(len(users)),
-        }
-        found = {one.name: [getattr(empty, one.name)] for one in fields(Rows)}
-        for name, columns in found.items():
-            first = begins.get(name, np.zeros(len(users), dtype=np.int64))
-            columns += [getattr(user.rows, name) + before for user, before in zip(users, first.tolist())]
-        self.rows = Rows(**{name: np.concatenate(columns) for name, columns in found.items()})
+        self.rows, self.runs = rows_of(facts, users, now)
 
     def losses(self, plan: Plan) -> tuple[UserLoss, ...]:
         """Return what each user gives back, of parts no more than jobs need."""
@@ -189,12 +178,13 @@ def needs_of(facts: RoomFacts, left: DemandLeft) -> Needs:
 
 def limits_of(users: Sequence[UserPilots], most: Mapping[str, int]) -> Limits:
     """Return what the users may lose."""
-    accounts, names = sorted({user.account for user in users}), sorted({name for user in users for name in user.limits})
+    accounts = {name: place for place, name in enumerate(sorted({user.account for user in users}))}
+    names = {name: place for place, name in enumerate(sorted({name for user in users for name in user.limits}))}
     binds = np.full((len(users), max((len(user.limits) for user in users), default=0)), -1)
     for number, user in enumerate(users):
-        binds[number, : len(user.limits)] = [names.index(name) for name in user.limits]
+        binds[number, : len(user.limits)] = [names[name] for name in user.limits]
     return Limits(
-        account=np.array([accounts.index(user.account) for user in users], dtype=np.int64),
+        account=np.array([accounts[user.account] for user in users], dtype=np.int64),
         rank=np.arange(len(users), dtype=float),
         binds=binds,
         most=np.array([float(most.get(name, 0)) for name in names]),

@@ -1,9 +1,9 @@
-"""The pilots of one user that may get an order, as rows: where they are, what they hold, what ending one costs."""
+"""The pilots of users that may get an order, as rows: where they are, what they hold, what ending one costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -28,53 +28,36 @@ class Parts:
     stands: Mask
 
 
-_NONE = np.zeros(0, dtype=np.int64)
-NO_PARTS = Parts(_NONE, _NONE, np.zeros(0), np.zeros(0, dtype=bool))
-
-
 @dataclass(frozen=True, eq=False)
 class UserPilots:
-    """The pilots of one `user` of one `account` on places that are known, by their `runs`, which are in order.
+    """The pilots of one `user` of one `account`, in the order of their runs, and the cost of ending each, from claims.
 
-    limits: names of the limits on the cores that may be lost which bind this user (see `make_room`). rows: what they
-    give; first each pilot as a whole, then parts. extra: cores beyond what facts take that reports of the user may cost
-    it, not a number for the larger of its largest pilot and a quarter of that; extra_taken: what they have cost it.
+    limits: names of the limits on the cores that may be lost which bind this user (see `make_room`). extra: cores
+    beyond what facts take that reports of the user may cost it, not a number for the larger of its largest pilot and a
+    quarter of that; extra_taken: what they have cost it. parts: of its pilots, by their numbers here.
     """
 
     account: str
     user: str
     limits: tuple[str, ...]
-    runs: tuple[str, ...]
-    rows: Rows
+    pilots: Sequence[Pilot]
+    cost: Real
     extra: float = math.nan
     extra_taken: int = 0
-
-    def __len__(self) -> int:
-        return len(self.runs)
+    parts: Parts | None = None
 
 
-def user_pilots(
-    facts: RoomFacts,
-    whose: tuple[str, str],
-    pilots: Sequence[Pilot],
-    cost: Iterable[float],
-    now: int,
-    limits: Sequence[str] = (),
-    extra: float = math.nan,
-    extra_taken: int = 0,
-    parts: Parts = NO_PARTS,
-) -> UserPilots:
-    """Return the rows of these pilots, in any order, without those whose places are not known.
+def rows_of(facts: RoomFacts, users: Sequence[UserPilots], now: int) -> tuple[Rows, list[str]]:
+    """Return the rows of all pilots whose places are known, and their runs by the numbers of pilots in these rows.
 
-    whose: account and user. cost: of ending each, ≥ 0, in any unit; whole numbers are compared exactly. parts: of
-    pilots on one place, by their numbers in `pilots`, which are in the order of their runs then.
+    Of each user's pilots first those that go as a whole, one row each; the parts of all come last. now: UNIX s.
     """
-    spent, order = np.fromiter(cost, dtype=np.float64), sorted(range(len(pilots)), key=lambda row: pilots[row].run)
+    pilots = [pilot for user in users for pilot in user.pilots]
+    whose = np.repeat(np.arange(len(users)), [len(user.pilots) for user in users])
     known: dict[tuple[int, int], int] = {}
     vectors: list[tuple[int, ...]] = []
     found: list[tuple[int, int, int]] = []
-    for number, row in enumerate(order):
-        pilot = pilots[row]
+    for number, pilot in enumerate(pilots):
         for place, held in pilot.returns() if pilot.pieces else ((pilot.place, pilot.holds),):
             if place not in facts.index:
                 continue
@@ -85,20 +68,26 @@ def user_pilots(
             found.append((number, facts.index[place], known[key]))
     of, at, which = np.array(found, dtype=np.int64).reshape(-1, 3).T
     kept, of = np.unique(of, return_inverse=True)
-    of, some = of.reshape(-1), [pilots[order[number]] for number in kept.tolist()]
+    some = [pilots[number] for number in kept.tolist()]
     cores = np.array([pilot.cores for pilot in some], dtype=np.float64)
     age = np.maximum(now - np.array([pilot.started for pilot in some], dtype=np.float64), 0)
     gives = np.array(vectors, dtype=np.float64).reshape(-1, len(facts.resources))[which]
     gpus = gives[:, facts.resources.index("gpus")] if "gpus" in facts.resources else np.zeros(len(of))
-    every, none = np.arange(len(some)), np.zeros(len(some), dtype=np.int64)
+    every, of = np.arange(len(some)), of.reshape(-1)
     spends = np.column_stack((cores, sums(of, gpus, len(some))))
-    costs = spent[np.array(order, dtype=np.int64)[kept]]
-    rows = Rows(every, none + KILL, none, spends, cores * age, costs, of, at, gives)
-    mine = np.isin(parts.pilot, kept)
-    own = Parts(np.searchsorted(kept, parts.pilot[mine]), parts.cores[mine], parts.cost[mine], parts.stands[mine])
-    memory = facts.resources.index("memory") if "memory" in facts.resources else None
-    runs = tuple([pilot.run for pilot in some])
-    return UserPilots(*whose, tuple(limits), runs, with_parts(rows, own, memory), extra, extra_taken)
+    costs = np.concatenate([np.zeros(0), *(user.cost for user in users)])[kept]
+    rows = Rows(every, every * 0 + KILL, whose[kept], spends, cores * age, costs, of, at, gives)
+    begin, runs = np.searchsorted(whose, np.arange(len(users))), [pilot.run for pilot in some]
+    parts = [(first, user.parts) for first, user in zip(begin.tolist(), users) if user.parts is not None]
+    if not parts:
+        return rows, runs
+    joined = Parts(
+        np.concatenate([first + one.pilot for first, one in parts]),
+        *(np.concatenate([getattr(one, name) for _, one in parts]) for name in ("cores", "cost", "stands")),
+    )
+    mine = np.isin(joined.pilot, kept)
+    own = Parts(np.searchsorted(kept, joined.pilot[mine]), joined.cores[mine], joined.cost[mine], joined.stands[mine])
+    return with_parts(rows, own, facts.resources.index("memory") if "memory" in facts.resources else None), runs
 
 
 def with_parts(rows: Rows, parts: Parts, memory: int | None = None) -> Rows:

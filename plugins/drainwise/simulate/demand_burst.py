@@ -11,9 +11,10 @@ import numpy as np
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.policies import LEAST_WASTE, is_policy
+from drainwise.reclaim.prices import LEAST_WASTE, is_policy
+from drainwise.simulate.policies.choosers import BASELINES
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
-from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_LEAST_WASTE
 from drainwise.simulate.scenario import EXACT, Scenario, with_site_defaults
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site

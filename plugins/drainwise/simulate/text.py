@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from drainwise.facts.units import duration
-from drainwise.reclaim.policies import POLICIES as AGENT
+from drainwise.reclaim.prices import POLICIES as AGENT
 from drainwise.simulate.intervals import Interval
 from drainwise.simulate.policies.named import AGAIN, CLAIRVOYANT, SITE_DEFAULT, SITE_LEAST_WASTE, STEPWISE
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
@@ -16,6 +16,9 @@ NONE = "-"
 MEANINGS = {
     **{name: one.meaning for name, one in AGENT.items() if name not in STEPWISE},
     SITE_LEAST_WASTE: "least-waste with the defaults of a site beside it: time to drain, and a margin of 15 minutes",
+    "oldest-first": "the longest run time first, killed",
+    "nebraska": "the youngest payload first, killed",
+    "random": "drawn by lot, killed",
     "condor-graceful": "least expected badput of a graceful drain, as in HTCondor; drained for the whole horizon",
     "youngest-drained": "the shortest run time first, drained for the whole horizon",
     "drain-all": "drawn by lot, drained for the whole horizon",

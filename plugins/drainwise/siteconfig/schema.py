@@ -11,7 +11,7 @@ from typing import Any
 
 from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.facts.written_units import format_duration
-from drainwise.reclaim.policies import OPEN_NEED, POLICIES, is_policy
+from drainwise.reclaim.prices import DEFAULT, INSTALLED, POLICIES, is_policy
 from drainwise.siteconfig.client_section import ClientsSection
 from drainwise.siteconfig.export_sections import MetricsSection, PageSection
 from drainwise.siteconfig.feature_sections import Contradiction, FeaturesSection, KindSection
@@ -72,8 +72,8 @@ class ReclaimSection:
     """Orders to pilots, and the bounds of every cycle."""
 
     policy: str = key(
-        listed(POLICIES, is_policy, "a policy of an installed package"),
-        OPEN_NEED,
+        listed(POLICIES, is_policy, INSTALLED),
+        DEFAULT,
         "how the pilots that must leave are chosen",
     )
     preemptible: str | None = optional(

@@ -15,8 +15,9 @@ from drainwise.pool.free_cores import waiting_jobs
 from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.decide.core_plans import core_plans
-from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs, runs_of_sets
+from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left
 from drainwise.reclaim.decide.limits import within_gpus
+from drainwise.reclaim.decide.on_request import Requested, requested_plans
 from drainwise.reclaim.decide.open_until import (
     OpenUntil,
     coming,
@@ -27,10 +28,8 @@ from drainwise.reclaim.decide.open_until import (
     with_ending_leases,
     within,
 )
-from drainwise.reclaim.decide.replacements import core_replacements, with_replacements
-from drainwise.reclaim.decide.requested import Requested, requested_plans
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
-from drainwise.reclaim.decide.room_replacements import room_replacements
+from drainwise.reclaim.decide.standing import needed_runs, with_replacements, withdrawals
 from drainwise.reclaim.decide.summary import (
     in_parts,
     kind_notices,
@@ -43,8 +42,8 @@ from drainwise.reclaim.decide.summary import (
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, unbound, with_unanswered
 from drainwise.reclaim.parts.part_plans import PartsUntil, asked_no_more, parts_until, with_all_asked
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
-from drainwise.reclaim.plan import Plan, UserPlan
-from drainwise.reclaim.policies import policy_called
+from drainwise.reclaim.plan import Plan, UserPlan, Withdrawal
+from drainwise.reclaim.prices import policy_called
 from drainwise.reclaim.quota import (
     Balance,
     WhatIf,
@@ -59,7 +58,6 @@ from drainwise.reclaim.seen_payloads import stuck_pilots, with_expected_ends, wi
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
 from drainwise.reclaim.untaken_room import unplaced, with_untaken
-from drainwise.reclaim.withdrawal import Withdrawal, withdrawals
 from drainwise.room.choice import RoomMade
 
 
@@ -131,22 +129,11 @@ def make_plan(
         asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
         missing=None if looked.kinds is None else looked.kinds.jobs,
     )
-    if need is None or not is_for_demand:
+    # Where something else changes for those who wait, nothing is replaced.
+    others = plan.withdrawals or too_soon(history, now, settings) or any(not order.request for order in plan.orders)
+    if need is None or not is_for_demand or others:
         return plan
-    return _with_replacements(plan, looked, snapshot, now, settings, history)
-
-
-def _with_replacements(
-    plan: Plan, looked: Looked, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History
-) -> Plan:
-    """Return the plan; where nothing else changes for those who wait, with orders that replace worse ones."""
-    if plan.withdrawals or too_soon(history, now, settings) or any(not order.request for order in plan.orders):
-        return plan
-    if looked.waits is None:
-        found = core_replacements(snapshot, now, settings, history)
-    else:
-        found = room_replacements(looked.waits, snapshot, now, settings, history)
-    return with_replacements(plan, found, history.unmet)
+    return with_replacements(plan, looked.waits, snapshot, now, settings, history)
 
 
 @dataclass(frozen=True)
@@ -265,8 +252,8 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
     if snapshot.kinds is None:
         return Looked(counts, needs_orders, balance, None, None)
     waits = kinds_left(counts, now, settings, history.unmet)
-    needed = needed_runs(waits, snapshot.pilots, now, settings) | runs_beside(counts, history.unmet, now, settings)
-    needed |= runs_of_sets(waits, snapshot.pilots, history.unmet)
+    needed = needed_runs(waits, snapshot.pilots, now, settings, history.unmet)
+    needed |= runs_beside(counts, history.unmet, now, settings)
     to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings, history.unmet)
     deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
     balance = replace(balance, free=float(waits.free), deficit=deficit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -73,45 +73,3 @@ def _returning(
             for name, holds in one.returns():
                 found[name].append(holds)
     return {place: sum_of(held) for place, held in found.items()}
-
-
-def needed_runs(kinds: KindsLeft, pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> frozenset[str]:
-    """Return the runs on their way out whose room a waiting job uses: their orders have not lost their reason.
-
-    On a place that a job uses in part, those that go first are kept until they hold what it uses.
-    """
-    wanted: dict[str, list[Amounts]] = defaultdict(list)
-    for one in kinds.left.served:
-        if any(one.returning.named()):
-            wanted[one.place].append(one.returning)
-    there: dict[str, list[tuple[Pilot, Amounts]]] = defaultdict(list)
-    for pilot in pilots:
-        if not pilot.reserved and on_its_way(pilot, now, settings.horizon):
-            for place, holds in pilot.returns():
-                there[place].append((pilot, holds))
-    kept = set()
-    for place, needs in wanted.items():
-        open_needs = sum_of(needs)
-        for pilot, holds in sorted(there[place], key=lambda it: (it[0].deadline or it[0].lease_end or 0, it[0].run)):
-            if not any(open_needs.named()):
-                break
-            kept.add(pilot.run)
-            open_needs = open_needs.minus(holds)
-    return frozenset(kept)
-
-
-def runs_of_sets(kinds: KindsLeft, pilots: Iterable[Pilot], unmet: Mapping[str, UnmetDemand]) -> frozenset[str]:
-    """Return the runs whose orders are for jobs that need several places at once and that what returns serves.
-
-    They stand together, as long as they are on no more places than these jobs need: a place that comes free elsewhere
-    may be gone before the last of the set has left.
-    """
-    spots, kept, pilots = Counter[str](), set[str](), tuple(pilots)
-    for served in kinds.left.served:
-        spots[served.kind] += served.jobs
-    for kind in kinds.facts.kinds:
-        runs = unmet[kind.name].runs if kind.places > 1 and kind.name in unmet else {}
-        places = {place for one in pilots if one.run in runs for place, _ in one.returns()}
-        if len(places) <= spots[kind.name]:
-            kept.update(runs)
-    return frozenset(kept)

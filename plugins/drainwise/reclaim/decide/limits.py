@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ from drainwise.reclaim.history import (
     MOST_OF_USER,
     MOST_OF_USER_IN_HOUR,
     History,
-    bounds_of_user,
     left_of_hour,
     why_closed,
 )
@@ -54,19 +53,40 @@ class Allowed(NamedTuple):
     words: str
 
 
-def allowed_cores(
-    user: str, cycle: int, taken: int, wait: str, history: History, now: int, settings: ReclaimSettings
-) -> Allowed:
-    """Return what `user` may be ordered to give back at `now` (UNIX s).
+class Allowances:
+    """What users may be ordered to give back at `now` (UNIX s).
 
-    cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already. wait: why no
-    order may be given yet, or "".
+    extra: cores that a user's reports have cost it within the hour beyond what facts took, by user.
     """
-    if wait:
-        return Allowed(0, BETWEEN_ACTS, wait)
-    ordered = settings.max_cores - cycle  # by this cycle, of all users
-    bounds = {MOST_OF_CYCLE: cycle, MOST_IN_HOUR: left_of_hour(history, now, settings) - ordered}
-    bounds |= {key: most - taken for key, most in bounds_of_user(user, history, now, settings).items()}
-    key = min(bounds, key=bounds.__getitem__)
-    cores = max(0, bounds[key])
-    return Allowed(cores, key, f"[reclaim] {key} allows {cores} cores now")
+
+    def __init__(self, history: History, now: int, settings: ReclaimSettings) -> None:
+        self._settings, self._hour = settings, left_of_hour(history, now, settings)
+        self._lately, self.extra = Counter[str](), Counter[str]()
+        for one in history.orders:
+            if one.time > now - HOUR:
+                self._lately[one.user] += one.cores
+                self.extra[one.user] += one.extra
+
+    def together(self, cycle: int, wait: str) -> int:
+        """Return what all users together may be ordered to give back; as in `of`."""
+        return 0 if wait else max(0, min(cycle, self._hour - self._settings.max_cores + cycle))
+
+    def of(self, user: str, cycle: int, taken: int, wait: str) -> Allowed:
+        """Return what one user may be ordered to give back.
+
+        cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already. wait: why
+        no order may be given yet, or "".
+        """
+        if wait:
+            return Allowed(0, BETWEEN_ACTS, wait)
+        site = self._settings
+        ordered = site.max_cores - cycle  # by this cycle, of all users
+        bounds = {
+            MOST_OF_CYCLE: cycle,
+            MOST_IN_HOUR: self._hour - ordered,
+            MOST_OF_USER: site.max_cores_per_user - taken,
+            MOST_OF_USER_IN_HOUR: site.max_cores_per_user_hour - self._lately[user] - taken,
+        }
+        key = min(bounds, key=bounds.__getitem__)
+        cores = max(0, bounds[key])
+        return Allowed(cores, key, f"[reclaim] {key} allows {cores} cores now")

@@ -8,18 +8,19 @@ the agent's own: its limits do not apply, and the waste is the least within the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from drainwise.facts.errors import UsageError
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.closing import PREFIX
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import CUT, LEAVE, Candidates
+from drainwise.reclaim.candidates import CUT, LEAVE, Candidate
 from drainwise.reclaim.decide.by_user import able_and_closed
-from drainwise.reclaim.history import History
-from drainwise.reclaim.plan import Order, UserPlan
-from drainwise.reclaim.policy import Need
-from drainwise.reclaim.quota import without_limits
+from drainwise.reclaim.decide.core_plans import core_plans
+from drainwise.reclaim.history import History, unbound
+from drainwise.reclaim.plan import Need, Order, UserPlan
+from drainwise.reclaim.quota import WhatIf, balance_for, with_turns, without_limits
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request import AdminRequest
 
@@ -87,9 +88,14 @@ def clearing_plans(
             shown = replace(pilot, reserved=False, deadline=None)  # an order for a later time gives way to this one
             pilots[first.name, pilot.account, pilot.user].append(shown)
     for clearing in clearings:
+        site, deadline = by_time(settings, clearing.by, now), max(clearing.by, now + settings.notice)
+        site = replace(site, drain_only=True, min_age=0, min_grace=site.grace)  # the node closes for all, and then
         for (name, account, user), theirs in sorted(pilots.items()):
             if name == clearing.name:
-                plans.append(_clearing_plan(clearing, account, user, theirs, now, settings, history))
+                able, closed = able_and_closed(theirs, now, site, history)
+                cores, orders = sum(one.cores for one in theirs), tuple(_order(one, clearing, deadline) for one in able)
+                need = Need(cores, cores)
+                plans.append(UserPlan(account, user, cores, 0, "", orders, able, closed, need, clearing.name))
     return plans
 
 
@@ -100,35 +106,13 @@ def _would_stay(pilot: Pilot, by: int) -> bool:
     return not ends or min(ends) > by
 
 
-def _clearing_plan(
-    clearing: Clearing,
-    account: str,
-    user: str,
-    pilots: Sequence[Pilot],
-    now: int,
-    settings: ReclaimSettings,
-    history: History,
-) -> UserPlan:
-    within = by_time(settings, clearing.by, now)
-    within = replace(within, drain_only=True, min_age=0, min_grace=within.grace)  # the node closes for all, and then
-    able, closed = able_and_closed(pilots, now, within, history)
-    cores = sum(one.cores for one in pilots)
-    orders = _orders(able, clearing, max(clearing.by, now + settings.notice))
-    need = Need(cores, cores)
-    return UserPlan(account, user, cores, 0, "", orders, able, closed, need, clearing.name)
-
-
-def _orders(able: Candidates, clearing: Clearing, deadline: int) -> tuple[Order, ...]:
-    orders = []
-    for one in able:
-        way = one.drained
-        kind = LEAVE if way.kind == LEAVE else CUT
-        how = "can drain until then" if kind == LEAVE else "is cut then"
-        said = f"{one.rule}; " if one.rule else ""
-        reason = f"{said}{one.pilot.node} closes at {clock(clearing.by)} ({clearing.reason}): it {how},"
-        reason += f" {core_hours(way.waste)} at most"
-        orders.append(Order(one, kind, deadline, deadline, way.waste, way.waste, reason, request=clearing.name))
-    return tuple(orders)
+def _order(one: Candidate, clearing: Clearing, deadline: int) -> Order:
+    way = one.drained
+    kind, how = (LEAVE, "can drain until then") if way.kind == LEAVE else (CUT, "is cut then")
+    said = f"{one.rule}; " if one.rule else ""
+    reason = f"{said}{one.pilot.node} closes at {clock(clearing.by)} ({clearing.reason}): it {how},"
+    reason += f" {core_hours(way.waste)} at most"
+    return Order(one, kind, deadline, deadline, way.waste, way.waste, reason, request=clearing.name)
 
 
 def clearing_notices(clearings: Iterable[Clearing], plans: Iterable[UserPlan], now: int, notice: int) -> list[str]:
@@ -152,11 +136,6 @@ def by_time(settings: ReclaimSettings, by: int, now: int) -> ReclaimSettings:
     return replace(without_limits(settings), horizon=within, grace=within, max_grace=within)
 
 
-def left_of(request: AdminRequest, requested: Mapping[str, tuple[str, int]]) -> int:
-    """Return the cores that a request still needs orders for; requested: request and cores by run."""
-    return max(0, request.cores - sum(cores for name, cores in requested.values() if name == request.name))
-
-
 def with_requests(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:
     """Return the snapshot at `now` (UNIX s) in which what goes for requests, and nodes that close, are reserved."""
     names = {one.name for one in history.requests}
@@ -164,9 +143,55 @@ def with_requests(snapshot: Snapshot, history: History, now: int, settings: Recl
     return with_reserved(snapshot, clearings_of(snapshot, history.requests, now, settings.max_grace), runs)
 
 
-def for_request(part: UserPlan, request: AdminRequest) -> UserPlan:
+@dataclass(frozen=True)
+class Requested:
+    """The plans for requests and for nodes that close, and what is wrong with them, a sentence each.
+
+    others: the snapshot for those who wait, without the pilots that go for a request.
+    """
+
+    plans: Sequence[UserPlan]
+    faults: Sequence[str]
+    others: Snapshot
+
+
+def requested_plans(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> Requested:
+    """Return what is to be done at `now` (UNIX s) for the requests that stand and the nodes that close."""
+    history = unbound(history)
+    clearings = clearings_of(snapshot, history.requests, now, settings.max_grace)
+    plans = clearing_plans(snapshot, clearings, now, settings, history)
+    faults = clearing_notices(clearings, plans, now, settings.notice)
+    snapshot = with_requests(snapshot, history, now, settings)
+    for one in history.requests:
+        if one.by > now + settings.max_grace:
+            begin = clock(one.by - settings.max_grace)
+            faults.append(f"{one.in_words()}: orders are given from {begin} on ([reclaim] max_grace before)")
+            continue
+        missing = one.cores - sum(cores for name, cores in history.requested.values() if name == one.name)
+        if missing <= 0 or one.nodes or one.by <= now:
+            continue
+        within = by_time(settings, one.by, now)
+        try:
+            balance = balance_for(WhatIf(missing, one.user, one.account), snapshot, now, within)
+            balance = with_turns(balance, snapshot, history, now)
+        except UsageError as fault:
+            faults.append(f"{one.in_words()}: {fault}")
+            continue
+        found = [_for_request(part, one) for part in core_plans(snapshot, balance, now, within, history, "")]
+        runs = {order.pilot.run for part in found for order in part.orders}
+        if (missing := missing - sum(part.cores_given for part in found)) > 0:
+            whose = (
+                "no pilot fits"
+                if one.user or one.account or balance.over
+                else "nobody is over quota: name a user or an account"
+            )
+            faults.append(f"{one.in_words()}: {missing} cores are missing, as {whose}")
+        snapshot, plans = with_reserved(snapshot, (), runs), plans + found
+    return Requested(plans, faults, snapshot)
+
+
+def _for_request(part: UserPlan, request: AdminRequest) -> UserPlan:
     """Return one user's part as one for a request."""
-    orders = tuple(
-        replace(order, request=request.name, reason=f"{request.in_words()}; {order.reason}") for order in part.orders
-    )
+    reasons = (f"{request.in_words()}; {order.reason}" for order in part.orders)
+    orders = tuple(replace(order, request=request.name, reason=why) for order, why in zip(part.orders, reasons))
     return replace(part, orders=orders, request=request.name)

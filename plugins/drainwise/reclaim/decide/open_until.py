@@ -15,7 +15,7 @@ Where every pilot gets time to drain, the last moment is earlier by the least of
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,9 +35,8 @@ from drainwise.reclaim.open_need.threshold import (
     threshold_of,
 )
 from drainwise.reclaim.plan import Order, UserPlan
-from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import owed
-from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
 
 _FIRST_PAYLOADS = 600  # seconds of a pilot's run within which its first payloads start
@@ -154,6 +153,7 @@ def waits_for_cheaper(
         part.open.pilots[row].run for part in users for row in part.open.figures.unprotected.nonzero()[0].tolist()
     }
     held: list[dict[str, str]] = [{} for _ in users]
+    places = set[str]()  # where room waits
     for orders in units.values():
         (number, first), *others = orders
         runs = {order.pilot.run for _, order in orders}
@@ -167,14 +167,20 @@ def waits_for_cheaper(
                 f" worth it; decided again until {clock(need.due)}"
             )
             held[number] |= dict.fromkeys(runs, reason)
+            places |= {first.room.place} if first.room is not None else set()
     limit = f"waits for pilots that cost less, until {clock(need.due)} at most"
-    return [_without(part, reasons, limit) if reasons else part for part, reasons in zip(users, held)]
+    return [_without(part, reasons, places, limit) for part, reasons in zip(users, held)]
 
 
-def _without(part: UserPlan, held: Mapping[str, str], limit: str) -> UserPlan:
-    later = part.later + sum(order.pilot.cores for order in part.orders if order.pilot.run in held)
+def _without(part: UserPlan, held: Mapping[str, str], places: Collection[str], limit: str) -> UserPlan:
+    """Return the part without these pilots, and without new parts of others on places where room waits."""
     orders = tuple(order for order in part.orders if order.pilot.run not in held)
-    return replace(part, orders=orders, later=later, limit=part.limit or limit, held=held)
+    returns = tuple(one for one in part.returns if one.stands or one.pilot.place not in places)
+    if len(orders) == len(part.orders) and len(returns) == len(part.returns):
+        return part
+    found = replace(part, orders=orders, returns=returns, limit=part.limit or limit, held=held)
+    waits = part.cores_given + part.cores_returned - found.cores_given - found.cores_returned
+    return replace(found, later=part.later + max(0, waits))
 
 
 def _own_ends(snapshot: Snapshot, need: OpenUntil, now: int, history: History) -> Sequence[float]:

@@ -9,45 +9,30 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
-from drainwise.reclaim.candidates import Candidates
+from drainwise.reclaim.candidates import Candidates, in_order
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.decide.by_user import Closed, able_and_closed_by_user
+from drainwise.reclaim.decide.by_user import able_and_closed_by_user
+from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.decide.limits import allowed_cores
-from drainwise.reclaim.decide.user_plan import orders_of
-from drainwise.reclaim.history import History, cores_allowed, extra_taken, left_of_cycle, why_closed
+from drainwise.reclaim.decide.limits import Allowances
+from drainwise.reclaim.history import History, why_closed
 from drainwise.reclaim.parts.part_plans import PartsAhead, PartsUntil, room_parts, with_single_cores
-from drainwise.reclaim.plan import Order, UserPlan
-from drainwise.reclaim.policies import BY_WASTE, policy_called
-from drainwise.reclaim.policy import Need
+from drainwise.reclaim.plan import Need, Order, UserPlan
+from drainwise.reclaim.prices import BY_WASTE, prices_of
 from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Real, Whole
 from drainwise.reclaim.unmet_demand import AccountPart
-from drainwise.reclaim.valued import cost_of
-from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
+from drainwise.room.choice import PlaceRoom, RoomMade, make_room
 from drainwise.room.kept_rooms import kept_rooms
-from drainwise.room.user_pilots import NO_PARTS, UserPilots, user_pilots
-
-
-@dataclass(frozen=True)
-class _User:
-    """One user who can give back cores, with the pilots among which is chosen."""
-
-    account: str
-    name: str
-    able: Candidates
-    closed: Closed
-    allowed: int
-    most: int
+from drainwise.room.user_pilots import UserPilots
 
 
 def room_plans(
@@ -64,37 +49,78 @@ def room_plans(
 
     until: how long parts of pilots count, None where they go as a whole.
     """
-    users = _users(snapshot, balance, now, settings, history)
-    most = {f"account {one.account}": one.most for one in users}
-    limits = {"cycle": 0 if wait else left_of_cycle(history, now, settings)}
-    limits |= {f"user {one.name}": one.allowed for one in users}
     facts, left, rules = kinds.facts, kinds.left, Rules(compete=settings.reports_compete)
-    ahead = [None if until is None else PartsAhead(one.able, until) for one in users]
-    places = Counter(place for one in users for pilot in one.able.pilots for place, _ in pilot.returns())
-    on_places = np.array([places[one.name] for one in facts.places], dtype=np.int64)
-    rows = [_pilots(kinds, one, some, on_places, now, settings, history) for one, some in zip(users, ahead)]
-    whole = made = make_room(facts, left, rows, {**most, **limits}, rules)
-    beyond = sum(one.most for one in users)
+    names = {over.account for over in balance.over}
+    pilots = [one for one in snapshot.pilots if one.account in names]
+    by_user = able_and_closed_by_user(pilots, now, settings, history, why_closed_for_room)
+    users = [(over.account, user) for over in balance.over for user in over.users]
+    count = [len(by_user[whose][0]) for whose in users]
+    begin = np.cumsum([0, *count]).tolist()
+    able = in_order(tuple([one for whose in users for one in by_user[whose][0].pilots]), now, settings, history)
+    prices = prices_of(able.figures, settings, np.repeat(np.arange(len(users)), count))
+    each = [able.some(range(first, last)) for first, last in zip(begin, begin[1:])]
+    ahead = [None if until is None else PartsAhead(some, until) for some in each]
+    places = Counter(place for pilot in able.pilots for place, _ in pilot.returns()) if until is not None else {}
+    on_places = np.array([places.get(one.name, 0) for one in facts.places], dtype=np.int64)
+    allowances = Allowances(history, now, settings)
+    extra = math.nan if settings.extra_cores is None else settings.extra_cores
+    extra = extra if settings.policy in BY_WASTE else 0  # another policy's order is no waste
+    rows = [
+        UserPilots(
+            *whose,
+            (f"account {whose[0]}", f"user {whose[1]}", "cycle"),
+            able.pilots[begin[number] : begin[number + 1]],
+            prices[begin[number] : begin[number + 1]],
+            extra,
+            allowances.extra[whose[1]],
+            None if some is None else room_parts(some, facts, left, on_places),
+        )
+        for number, (whose, some) in enumerate(zip(users, ahead))
+    ]
+    most = {f"account {over.account}": most_of(over, balance) for over in balance.over}
+    limits = {"cycle": allowances.together(settings.max_cores, wait)}
+    limits |= {f"user {user}": allowances.of(user, settings.max_cores, 0, "").cores for _, user in users}
+    whole = made = make_room(facts, left, rows, {**most, **limits}, now, rules)
+    beyond = sum(most_of(over, balance) * len(over.users) for over in balance.over)
     if made.missing and any(limit < beyond for limit in limits.values()):
-        whole = make_room(facts, left, rows, {**most, **dict.fromkeys(limits, 1 << 53)}, rules)
-    asked = {kind.name: kind for kind in facts.kinds}
-    rooms = {run: _room_for(place, asked) for place in made.places for run in place.runs}
-    of_user = Counter[str]()
-    for user, gives in zip(users, made.users):
-        of_user[user.name] += gives.cores
-    cycle, plans = settings.max_cores - sum(of_user.values()), []
-    for user, gives, could, some in zip(users, made.users, whole.users, ahead):
-        later = max(0, could.cores - gives.cores)
-        if not (gives.cores or later):
+        whole = make_room(facts, left, rows, {**most, **dict.fromkeys(limits, 1 << 53)}, now, rules)
+    orders = _orders(able, begin, made, {kind.name: kind for kind in facts.kinds})
+    of_user, plans = Counter[str](), list[UserPlan]()
+    for (_, user), gives in zip(users, made.users):
+        of_user[user] += gives.cores
+    cycle = settings.max_cores - sum(of_user.values())
+    for number, (whose, gives, could, ahead_of) in enumerate(zip(users, made.users, whole.users, ahead)):
+        later, own = max(0, could.cores - gives.cores), gives.cores
+        if not (own or later):
             continue
-        orders, own = _orders(user, gives, settings, rooms), gives.cores
-        allowed = allowed_cores(user.name, cycle + own, of_user[user.name] - own, wait, history, now, settings)
+        allowed = allowances.of(whose[1], cycle + own, of_user[whose[1]] - own, wait)
         limit, key = (allowed.words, allowed.key) if later else ("", "")
-        returns = with_single_cores(some, gives.parts, facts, left, gives.runs) if some and gives.parts else ()
-        whose, need = (user.account, user.name), Need(own, own)
-        plan = UserPlan(*whose, own + later, later, limit, orders, user.able, user.closed, need, limited_by=key)
-        plans.append(replace(plan, returns=tuple(returns)))
+        returns = with_single_cores(ahead_of, gives.parts, facts, left, gives.runs) if ahead_of and gives.parts else ()
+        closed, need = by_user[whose][1], Need(own, own)
+        plan = UserPlan(*whose, own + later, later, limit, orders[number], each[number], closed, need, limited_by=key)
+        plans.append(replace(plan, returns=tuple(returns)) if returns else plan)
     return with_kept_rooms(plans, kinds, made.places, snapshot.pilots, settings.time_to_start), made
+
+
+def _orders(
+    able: Candidates, begin: Sequence[int], made: RoomMade, kinds: Mapping[str, JobKind]
+) -> list[tuple[Order, ...]]:
+    """Return the orders of each user, the cheapest core first; able: the pilots of all users, of each from `begin`."""
+    rooms = {
+        run: RoomFor(place.place, tuple((kinds[name], jobs) for name, jobs in place.jobs))
+        for place in made.places
+        for run in place.runs
+    }
+    rows = np.array([row for row, pilot in enumerate(able.pilots) if pilot.run in rooms], dtype=np.int64)
+    some = able.some(rows.tolist())
+    user = np.searchsorted(begin, rows, side="right") - 1
+    order = np.lexsort((prices_of(some.figures, some.settings, user) / some.sizes, user))
+    found: list[list[Order]] = [[] for _ in made.users]
+    for number, one in zip(user[order].tolist(), orders_of(some, order)):
+        room = rooms[one.pilot.run]
+        extra = 0 if found[number] else made.users[number].extra
+        found[number].append(replace(one, room=room, reason=f"{one.reason}; {room.in_words()}", extra=extra))
+    return [tuple(orders) for orders in found]
 
 
 def with_kept_rooms(
@@ -124,19 +150,6 @@ def with_kept_rooms(
     ]
 
 
-def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History) -> list[_User]:
-    names = {over.account for over in balance.over}
-    pilots = [one for one in snapshot.pilots if one.account in names]
-    by_user = able_and_closed_by_user(pilots, now, settings, history, why_closed_for_room)
-    found = []
-    for over in balance.over:
-        for user in over.users:
-            able, closed = by_user[over.account, user]
-            allowed = cores_allowed(user, history, now, settings)
-            found.append(_User(over.account, user, able, closed, allowed, most_of(over, balance)))
-    return found
-
-
 def why_closed_for_room(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
     """Return why a pilot may get no order where room is made, as `why_closed`; "" when it may."""
     why = why_closed(pilot, now, settings, history)
@@ -149,56 +162,6 @@ def most_of(over: Over, balance: Balance) -> int:
     Room may need more cores than the job has, where its memory or devices are what pilots hold.
     """
     return over.most if balance.below_share else over.cores
-
-
-def _pilots(
-    kinds: KindsLeft,
-    user: _User,
-    ahead: PartsAhead | None,
-    on_places: Whole,
-    now: int,
-    settings: ReclaimSettings,
-    history: History,
-) -> UserPilots:
-    limits, taken = (f"account {user.account}", f"user {user.name}", "cycle"), extra_taken(user.name, history, now)
-    extra = math.nan if settings.extra_cores is None else settings.extra_cores
-    extra = extra if settings.policy in BY_WASTE else 0  # another policy's order is no waste
-    costs, whose = _costs(user.able, settings), (user.account, user.name)
-    parts = NO_PARTS if ahead is None else room_parts(ahead, kinds.facts, kinds.left, on_places)
-    return user_pilots(kinds.facts, whose, user.able.pilots, costs, now, limits, extra, taken, parts)
-
-
-def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
-    """Return what each pilot costs by the policy: its expected waste, or its place in the policy's order."""
-    it = able.figures
-    if settings.policy in BY_WASTE:
-        return cost_of(it, settings)
-    total = int(able.sizes.sum())
-    chosen = policy_called(settings.policy).choose(able, Need(total, total))
-    rank = {one.candidate.pilot.run: float(place) for place, one in enumerate(chosen, 1)}
-    return np.array([rank[pilot.run] for pilot in able.pilots], dtype=float)
-
-
-def _orders(user: _User, gives: UserLoss, settings: ReclaimSettings, rooms: Mapping[str, RoomFor]) -> tuple[Order, ...]:
-    chosen, able = frozenset(gives.runs), user.able
-    some = able.some([row for row, pilot in enumerate(able.pilots) if pilot.run in chosen])
-    total = int(some.sizes.sum())
-    orders = orders_of(policy_called(settings.policy).choose(some, Need(total, total)), some)
-    found = [_with_room(order, rooms[order.pilot.run]) for order in orders]
-    return (*(replace(one, extra=gives.extra) for one in found[:1]), *found[1:])
-
-
-def with_rooms(part: UserPlan, rooms: Mapping[str, RoomFor]) -> UserPlan:
-    """Return one user's part; each order says what its pilot makes room for, by run."""
-    return replace(part, orders=tuple(_with_room(order, rooms[order.pilot.run]) for order in part.orders))
-
-
-def _with_room(order: Order, room: RoomFor) -> Order:
-    return replace(order, room=room, reason=f"{order.reason}; {room.in_words()}")
-
-
-def _room_for(place: PlaceRoom, kinds: Mapping[str, JobKind]) -> RoomFor:
-    return RoomFor(place.place, tuple((kinds[name], jobs) for name, jobs in place.jobs))
 
 
 def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:

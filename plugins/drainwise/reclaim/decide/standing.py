@@ -1,111 +1,373 @@
-"""Look again at the orders of one user that stand: what each costs from now on, beside the pilots that may get one."""
+"""Look again at the orders that stand: what no need uses is withdrawn, what others beat by far is replaced.
+
+Facts say which orders have lost their reason. Claims say which pilots of one user go in place of which of its others:
+together no more cores, gone no later than the deadlines of the orders that they replace, and far cheaper
+(`threshold.worth_replacing`). A pilot whose order was withdrawn gets no other one for a while (`history.PAUSE`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Optional
 
 import numpy as np
 
+from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import Candidates, candidates_of
+from drainwise.pool.free_cores import whole_cores
+from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.candidates import Candidates
+from drainwise.reclaim.choose.by_cores import plan_cores
+from drainwise.reclaim.choose.choose import choose
+from drainwise.reclaim.choose.fill import reprieve
+from drainwise.reclaim.choose.plan import Rules
+from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Problem, Real, Rows, Whole
+from drainwise.reclaim.choose.state import State
 from drainwise.reclaim.columns import columns_of
-from drainwise.reclaim.decide.by_user import Closed, Why, able_and_closed, pilots_by_user
+from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
+from drainwise.reclaim.decide.core_plans import orders_of
+from drainwise.reclaim.decide.kinds_left import KindsLeft
+from drainwise.reclaim.decide.room_plans import with_kept_rooms
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.history import History
+from drainwise.reclaim.history import History, cancelled_runs, cores_allowed, left_of_cycle
+from drainwise.reclaim.open_need.threshold import worth_replacing
+from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
+from drainwise.reclaim.prices import valued
+from drainwise.reclaim.quota import Balance, on_its_way
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Real
-from drainwise.reclaim.valued import valued
+from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
+from drainwise.room.choice import PlaceRoom, named, needs_of, places_of
+from drainwise.room.demand import ServedJobs
+
+Needed = Optional[Collection[str]]
+"""The runs whose room waiting jobs use; None where that is not known, and cores are counted."""
+_Groups = list[tuple[list[int], list[int]]]
+"""Of one user rows of pilots with orders, and those that go in their place."""
+_Replaced = list[tuple[UserPlan, list[Withdrawal]]]
+"""The orders of each user that replace others, and those others."""
+_LOOKS = 300  # at groups of places, of all users
+_NAMED = 3
+_ENDLESS = 1e12  # cores
+
+
+def _stands(pilot: Pilot, now: int) -> bool:
+    return pilot.deadline is not None and pilot.deadline > now and not pilot.reserved
+
+
+def withdrawals(
+    snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History, needed: Needed = None
+) -> tuple[Withdrawal, ...]:
+    """Return the orders to withdraw at `now` (UNIX s); the best priority comes first.
+
+    No more cores than are on their way beyond the demand, or beyond what an account holds over its quota: so no cycle
+    orders again what this one withdraws. For an order that was not answered none is withdrawn, as it may not be carried
+    out. Where `needed` says whose room waiting jobs use, those keep their orders and no others. An order for a request
+    that was cancelled is withdrawn in any case, as its deadline was that request's. Of one user's pilots those that
+    save the most; how many cores that are comes from the sizes alone.
+    """
+    cancelled, going, found = cancelled_runs(snapshot, history), Counter[str](), list[Withdrawal]()
+    in_doubt = sum(one.cores for one in snapshot.pilots if one.unanswered is not None and not one.reserved)
+    spare = whole_cores(balance.free + balance.leaving - in_doubt - balance.demand)
+    for one in snapshot.pilots:
+        going[one.account] += one.cores * (one.deadline is not None or one.leaving)
+    over = ((one.name, max(0.0, one.cores_in_use - one.cores_owed)) for one in snapshot.accounts)
+    beyond = {name: whole_cores(going[name] - cores) for name, cores in over}
+    first = {one.name: (one.priority, one.name) for one in snapshot.accounts}
+    some = [one for one in snapshot.pilots if one.run in cancelled or one.run not in (needed or ())]
+    users = pilots_by_user(one for one in some if _stands(one, now))
+    for whose in sorted(users, key=lambda it: (first[it[0]], snapshot.user_priorities.get(it[1], 0.0), it[1])):
+        if needed is None and not (spare or beyond[whose[0]] or cancelled):
+            continue
+        ordered = _going_on(users[whose], now, settings, history)
+        saved, sizes, stays = ordered.figures.drained, ordered.sizes, np.zeros(len(ordered), dtype=bool)
+        others = np.array([one.run not in cancelled for one in ordered.pilots])
+        spare, left = (max(0, cores - int(sizes[~others].sum())) for cores in (spare, beyond[whose[0]]))
+        if needed is None:
+            price = valued(saved, sizes, ordered.figures.priority, settings)[others]
+            stays[others] = _cheapest(sizes[others], price, float(sizes[others].sum() - max(spare, left)))
+        is_spare = needed is not None or spare >= left
+        reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
+        for row in np.flatnonzero(~stays).tolist():
+            run, less = ordered.pilots[row].run, int(saved[row])
+            why = f"{cancelled[run]} was cancelled" if run in cancelled else reason
+            found.append(Withdrawal(ordered.pilots[row], less, f"{why}; going on saves {core_hours(less)}"))
+        spare, beyond[whose[0]] = (max(0, cores - int(sizes[others & ~stays].sum())) for cores in (spare, left))
+    return tuple(found)
+
+
+def needed_runs(
+    kinds: KindsLeft, pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, unmet: Mapping[str, UnmetDemand]
+) -> frozenset[str]:
+    """Return the runs on their way out whose room a waiting job uses: their orders have not lost their reason.
+
+    Of those of one place the ones that go first, until they hold what is used: where a large one would do without small
+    ones, these would be withdrawn and ordered again as the demand changes. Runs with orders for jobs that need several
+    places at once stand together, as long as they are on no more places than these jobs need: a place that comes free
+    elsewhere may be gone before the last of the set has left.
+    """
+    there = [one for one in pilots if not one.reserved and on_its_way(one, now, settings.horizon)]
+    there = [one for one in there if any(name in kinds.facts.index for name, _ in one.returns())]
+    there.sort(key=lambda one: (one.deadline or one.lease_end or 0, one.run))
+    price = np.arange(len(there), dtype=float)
+    every = np.ones(len(there), dtype=bool)
+    state = _state(kinds, there, every, 0 * every, price, _limits([[0]], [_ENDLESS]))
+    reprieve(state)
+    rows, last = state.problem.rows, np.full(len(kinds.facts.places), -1)
+    goes = state.gone[rows.row]
+    np.maximum.at(last, rows.place[goes], rows.row[goes])
+    kept = {there[row].run for row in rows.row[rows.row <= last[rows.place]].tolist()}
+    spots = Counter[str]()
+    for served in kinds.left.served:
+        spots[served.kind] += served.jobs
+    for kind in kinds.facts.kinds:
+        runs = unmet[kind.name].runs if kind.places > 1 and kind.name in unmet else {}
+        if runs and len({place for one in pilots if one.run in runs for place, _ in one.returns()}) <= spots[kind.name]:
+            kept.update(runs)
+    return frozenset(kept)
+
+
+def with_replacements(
+    plan: Plan, kinds: KindsLeft | None, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History
+) -> Plan:
+    """Return the plan at `now` (UNIX s) in which other pilots go in place of those whose orders cost more by far.
+
+    kinds: what waits by kind, for the same jobs of which the others make room; None where cores are counted.
+    """
+    ordered = {(one.account, one.user) for one in snapshot.pilots if _stands(one, now)}
+    by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
+    users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history))]
+    cycle = left_of_cycle(history, now, settings)
+    found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
+    plans = {(one.account, one.user, one.request): one for one in plan.users}
+    parts = {name: dict(one) for name, one in plan.parts.items()}
+    for part, _ in found:
+        for order in part.orders:
+            for name, known in history.unmet.items():
+                if cores := sum(known.runs[run].cores for run in order.instead_of if run in known.runs):
+                    nodes, whole = " ".join(order.pilot.nodes), order.pilot.cores
+                    parts.setdefault(name, {})[order.pilot.run] = AccountPart(nodes, whole, min(cores, float(whole)))
+        before = plans.get(key := (part.account, part.user, ""))
+        cores, orders = (before.cores, before.orders) if before else (0, ())
+        plans[key] = replace(before or part, cores=cores + part.cores, orders=(*orders, *part.orders))
+    if not found:
+        return plan
+    withdrawn = [one for _, more in found for one in more]
+    words = "1 order is" if len(withdrawn) == 1 else f"{len(withdrawn)} orders are"
+    summary = f"{plan.summary}; {words} withdrawn, as others cost less by far"
+    withdrawals = (*plan.withdrawals, *withdrawn)
+    return replace(plan, users=tuple(plans.values()), withdrawals=withdrawals, summary=summary, parts=parts)
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One user's pilots with orders for those who wait, and those that may get one and are gone no later.
+class _User:
+    """A user's `pilots`: first the `count` whose orders stand for those who wait, then those that are `able` to go.
 
-    spent, able_spent: what each costs from now on, in core-seconds: its expected waste and what waiting is worth. cost,
-    able_cost: the same with what its user values, see `valued`.
+    allowed: cores that may be ordered of it now. spent: core-seconds that each costs from now on, with what waiting is
+    worth. price: the same with what its user values; of an order only what others may cost to be worth it; infinite for
+    a pilot that would not be gone in time. saved: core-seconds, by each order that is withdrawn.
     """
 
-    account: str
-    user: str
-    ordered: Candidates
+    whose: tuple[str, str]
+    allowed: int
+    count: int
+    pilots: Sequence[Pilot]
+    sizes: Whole
     spent: Real
-    cost: Real
+    price: Real
+    saved: Real
     able: Candidates
-    able_spent: Real
-    able_cost: Real
     closed: Closed
 
 
-def standing_orders(
-    snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History, why: Why | None = None
-) -> list[Standing]:
-    """Return each user with orders that stand for those who wait at `now` (UNIX s); why: as in `able_and_closed`.
-
-    An order for a request is not looked at, nor one that was not answered, nor one whose deadline has passed.
-    """
-    found = []
-    for whose, pilots in sorted(pilots_by_user(snapshot.pilots).items()):
-        ordered = [one for one in pilots if _stands(one, now, history.requested)]
-        if ordered:
-            found.append(_of_user(whose, ordered, pilots, now, settings, history, why))
-    return [one for one in found if len(one.able)]
-
-
-def _stands(pilot: Pilot, now: int, requested: Mapping[str, tuple[str, int]]) -> bool:
-    is_for_others = pilot.reserved or pilot.run in requested
-    return pilot.deadline is not None and pilot.deadline > now and not is_for_others
-
-
-def _of_user(
-    whose: tuple[str, str],
-    ordered: Sequence[Pilot],
-    pilots: Sequence[Pilot],
-    now: int,
-    settings: ReclaimSettings,
-    history: History,
-    why: Why | None,
-) -> Standing:
-    left = max((one.deadline or now) - now for one in ordered)
-    able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history, why)
+def _user(
+    whose: tuple[str, str], pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History
+) -> _User | None:
+    """Return a user with orders that stand and pilots that may get one; an order for a request is not looked at."""
+    some = [one for one in pilots if _stands(one, now) and one.run not in history.requested]
+    if not some:
+        return None
+    ordered, left = _going_on(some, now, settings, history), max(one.deadline or now for one in some) - now
+    able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history)
+    mine, others = ordered.figures, able.figures
+    spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
+    spent = np.concatenate((spent, others.price))
+    sizes, priority = np.concatenate((ordered.sizes, able.sizes)), np.concatenate((mine.priority, others.priority))
+    unprotected = np.concatenate((mine.unprotected, others.unprotected))
+    price = np.where(unprotected, 0.0, valued(spent, sizes, priority, settings))
+    count, worth = len(ordered), np.maximum(worth_replacing(price / sizes), 0) * sizes
+    price = np.where(np.arange(len(sizes)) < count, worth, price)
     if settings.drain_only:
-        able = _with_time(able, left, now, history)
-    stands = _as_ordered(ordered, now, left, settings, history)
-    mine, others = stands.figures, able.figures
-    spent = mine.drained + np.rint(settings.waiting_cost * stands.sizes * mine.drain_time)
-    able_spent = others.price
-    cost = valued(
-        np.concatenate([spent, able_spent]),
-        np.concatenate([stands.sizes, able.sizes]),
-        np.concatenate([mine.priority, others.priority]),
-        settings,
-    )
-    unprotected = np.concatenate([mine.unprotected, others.unprotected])
-    cost = np.where(unprotected, 0.0, cost)
-    return Standing(*whose, stands, spent, cost[: len(stands)], able, able_spent, cost[len(stands) :], closed)
+        late = settings.min_grace + settings.order_latency + others.columns.vacate > left
+        price[count:][late & np.isinf(others.leave)] = np.inf
+    every, allowed = (*ordered.pilots, *able.pilots), cores_allowed(whose[1], history, now, settings)
+    return _User(whose, allowed, count, every, sizes, spent, price, mine.drained, able, closed)
 
 
-def _with_time(able: Candidates, left: int, now: int, history: History) -> Candidates:
-    """Return who leaves by itself within `left` seconds, or has its least time to drain in them."""
-    it, site = able.figures, able.settings
-    has_time = (it.leave < np.inf) | (site.min_grace + site.order_latency + it.columns.vacate <= left)
-    if has_time.all():
-        return able
-    return candidates_of((one for one, has in zip(able.pilots, has_time) if has), now, site, history)
-
-
-def _as_ordered(
-    ordered: Sequence[Pilot], now: int, left: int, settings: ReclaimSettings, history: History
-) -> Candidates:
-    """Return the pilots with orders as what they cost when they go on draining: each until its own deadline.
+def _going_on(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Candidates:
+    """Return pilots with orders as what they cost when they go on draining: each until its own deadline.
 
     That they drain is our own doing, so what idles from now on is no waste that is lost already. The margin lies within
     the deadline that they have.
     """
-    until = replace(settings, margin=0, drain_only=True, horizon=left, grace=left, max_grace=left, min_grace=left)
-    rows = tuple(sorted(ordered, key=lambda one: one.run))
-    columns = columns_of(rows, now, until, history)
+    rows = tuple(sorted(pilots, key=lambda one: one.run))
     deadlines = np.array([one.deadline for one in rows], dtype=float)
-    not_draining, ends = np.zeros(len(rows), dtype=bool), np.minimum(columns.lease_end, deadlines)
-    columns = replace(columns, draining=not_draining, lease_end=ends)
+    left = int(deadlines.max()) - now
+    until = replace(settings, margin=0, drain_only=True, horizon=left, grace=left, max_grace=left, min_grace=left)
+    columns = columns_of(rows, now, until, history)
+    draining, ends = np.zeros(len(rows), dtype=bool), np.minimum(columns.lease_end, deadlines)
+    columns = replace(columns, draining=draining, lease_end=ends)
     return Candidates(rows, figures_of(columns, now, until), until, history)
+
+
+def _by_cores(users: Sequence[_User], cycle: int) -> _Replaced:
+    """Let a pilot of as many cores go in place of each order that it beats by far; cycle: cores of these at most."""
+    replaced: _Replaced = []
+    for user in users:
+        sizes, price, found = user.sizes, user.price, list[tuple[list[int], list[int]]]()
+        for size in np.unique(sizes[: user.count]).tolist():
+            rows = np.flatnonzero(sizes == size)
+            old, new = rows[rows < user.count], rows[rows >= user.count]
+            old, new = old[np.argsort(-price[old], kind="stable")], new[np.argsort(price[new], kind="stable")]
+            found += [([row], [other]) for row, other in zip(old.tolist(), new.tolist()) if price[other] < price[row]]
+        found.sort(key=lambda pair: -price[pair[0][0]] / sizes[pair[0][0]])
+        cores = np.cumsum([sizes[old[0]] for old, _ in found])
+        if within := [pair for pair, total in zip(found, cores) if total <= min(cycle, user.allowed)]:
+            replaced.append(_part(user, within))
+            cycle -= replaced[-1][0].cores_given
+    return replaced
+
+
+def _cheapest(sizes: Whole, price: Real, cores: float) -> Mask:
+    """Return the pilots of one user that go for so many cores: as few as can be by facts, of those the cheapest.
+
+    Those with orders count as any other: which of them stand is what is chosen.
+    """
+    every, each = np.arange(len(sizes)), sizes.astype(float)
+    spends = np.column_stack((each, 0 * each))
+    rows = Rows(every, every * 0 + KILL, 0 * every, spends, 0 * each, price, every, 0 * every, each[:, None])
+    return plan_cores(rows, _limits([[0]], [_ENDLESS]), cores, Rules(idle=0.0)).gone
+
+
+def _limits(binds: Sequence[Sequence[int]], most: Sequence[float]) -> Limits:
+    """Return limits on cores, and which of them bind each user."""
+    users, none = np.zeros(len(binds), dtype=np.int64), np.zeros(len(binds))
+    return Limits(users, none, np.array(binds), np.array(most, dtype=float), np.zeros(len(most), dtype=np.int64), none)
+
+
+def _by_room(users: Sequence[_User], kinds: KindsLeft, pilots: Sequence[Pilot], cycle: int) -> _Replaced:
+    """Let other pilots of each user, of no more cores together, make room for the same jobs; as `_by_cores`.
+
+    Not in place of orders for jobs that need several places, nor on places with orders to others' pilots. What no other
+    job uses may be used, too, by one user.
+    """
+    replaced: _Replaced = []
+    places, asked = list[PlaceRoom](), {kind.name: kind for kind in kinds.facts.kinds}
+    served, taken, count = defaultdict[str, "list[ServedJobs]"](list), set[str](), sum(one.count for one in users)
+    for one in kinds.left.served:
+        served[one.place].append(one)
+    ordered = {(one.place, one.account, one.user) for one in pilots if one.deadline is not None}
+    shared = {place for place, users_of in Counter(place for place, _, _ in ordered).items() if users_of > 1}
+    for user in users:
+        known = [one.place in kinds.facts.index and one.place not in taken and not one.pieces for one in user.pilots]
+        rows = np.flatnonzero(known)
+        some, price = [user.pilots[row] for row in rows.tolist()], user.price[rows]
+        stands: Mask = np.less(rows, user.count)
+        here = _at(kinds, sorted({one.place for one in some}), served)
+        limits = _limits([(0, -1), (0, 1)], [user.sizes[rows[stands]].sum(), min(cycle, user.allowed)])
+        state = _state(here, some, stands, (~stands).astype(int), price, limits)
+        at, jobs, of_sets = state.problem.rows.place, state.served.tolist(), state.jobs[:, here.facts.several > 1]
+        price[stands & np.isin(at, [*np.nonzero(of_sets)[0], *(here.facts.index.get(name, -1) for name in shared)])] = 0
+        cost, looks = state.cost(), 5 + _LOOKS * user.count // count
+        found = choose(state.problem, price, looks, state)
+        old, new = stands & ~found.gone, found.gone & ~stands
+        if not new.any() or found.cost() >= cost or found.served.tolist() != jobs:
+            continue
+        rooms = dict[str, RoomFor]()
+        for place in np.unique(at[new]).tolist():
+            runs = tuple(some[one].run for one in np.flatnonzero(found.gone & (at == place)))
+            made, name = named(here.facts, found.jobs[place]), here.facts.places[place].name
+            places.append(PlaceRoom(name, tuple(made.items()), runs))
+            rooms |= dict.fromkeys(runs, RoomFor(name, tuple((asked[kind], number) for kind, number in made.items())))
+        replaced.append(_part(user, [(rows[old].tolist(), rows[new].tolist())], rooms))
+        cycle -= replaced[-1][0].cores_given
+        taken |= {one.place for one, goes in zip(some, new) if goes}
+    mine = {one.place for user in users for one in user.pilots[: user.count]}
+    others = tuple(one for one in kinds.left.served if one.place not in mine or not any(one.returning.named()))
+    back = {one.pilot.run for _, more in replaced for one in more}
+    going, time = [one for one in pilots if one.run not in back], users[0].able.settings.time_to_start if users else 0
+    kinds = replace(kinds, left=replace(kinds.left, served=others))
+    parts = with_kept_rooms([one for one, _ in replaced], kinds, places, going, time)
+    return list(zip(parts, (more for _, more in replaced)))
+
+
+def _at(kinds: KindsLeft, names: Sequence[str], served: Mapping[str, Sequence[ServedJobs]]) -> KindsLeft:
+    """Return what waits, with these places alone; served: who uses what, by place."""
+    facts, left = kinds.facts, kinds.left
+    rows = np.array([facts.index[name] for name in names], dtype=np.int64)
+    index, places = {name: row for row, name in enumerate(names)}, tuple(facts.places[row] for row in rows)
+    totals, free, divisible = facts.totals[rows], facts.free[rows], facts.divisible[rows]
+    may = facts.may[:, rows]
+    facts = replace(facts, places=places, index=index, totals=totals, free=free, divisible=divisible, may=may)
+    uses = tuple(one for name in names for one in served.get(name, ()))
+    return replace(kinds, facts=facts, left=replace(left, room=left.room[rows], closed=left.closed[rows], served=uses))
+
+
+def _state(kinds: KindsLeft, pilots: Sequence[Pilot], stands: Mask, user: Whole, price: Real, limits: Limits) -> State:
+    """Return the choice in which those of these pilots go whose orders stand, for the jobs that their room serves."""
+    facts, index = kinds.facts, kinds.facts.index
+    returns = ((row, *one) for row, pilot in enumerate(pilots) for one in pilot.returns())
+    pieces = [(row, index[name], *facts.vector(holds)) for row, name, holds in returns if name in index]
+    table = np.array(pieces, dtype=float).reshape(-1, 2 + len(facts.resources))
+    (row, place), gives = table[:, :2].T.astype(int), table[:, 2:]
+    spends = np.array([(one.cores, 0) for one in pilots], dtype=float).reshape(-1, 2)
+    way, loss = np.where(stands, STANDING, KILL), 0 * spends[:, 0]
+    rows = Rows(np.arange(len(pilots)), way, user, spends, loss, price, row, place, gives)
+    jobs, room = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64), kinds.left.room.copy()
+    back, number = stands[row], {kind.name: row for row, kind in enumerate(facts.kinds)}
+    here = np.isin(np.arange(len(room)), place[back])
+    for one in kinds.left.served:
+        if here[index[one.place]] and any(one.returning.named()):
+            jobs[index[one.place], number[one.kind]] += one.jobs
+            room[index[one.place]] += np.add(facts.vector(one.free), facts.vector(one.returning))
+    np.subtract.at(room, place[back], gives[back])
+    room[here] = np.maximum(room[here], 0)
+    owed, closed = dict.fromkeys(kinds.left.owed, _ENDLESS), kinds.left.closed & ~here
+    left = replace(kinds.left, jobs=jobs.sum(axis=0), owed=owed, room=room, closed=closed)
+    state = State(Problem(rows, places_of(facts, left), needs_of(facts, left), limits), price)
+    state.go(np.flatnonzero(stands))
+    for kind in np.flatnonzero(jobs.any(axis=0)).tolist():
+        state.serve(kind, np.flatnonzero(jobs[:, kind]), jobs[jobs[:, kind] > 0, kind])
+    return state
+
+
+def _part(
+    user: _User, groups: _Groups, rooms: Mapping[str, RoomFor] = MappingProxyType({})
+) -> tuple[UserPlan, list[Withdrawal]]:
+    """Return a user's orders in place of others, and those others; rooms: that the new ones make, by run."""
+    withdrawn, stead, able = list[Withdrawal](), dict[str, tuple[tuple[str, ...], str]](), user.able
+    for old, new in groups:
+        mine, theirs = ([user.pilots[row] for row in rows] for rows in (old, new))
+        cost, runs = core_hours(int(user.spent[new].sum())), tuple(one.run for one in theirs)
+        which = "another pilot costs" if len(new) == 1 else "other pilots cost"
+        for row, pilot in zip(old, mine):
+            spent, saved = core_hours(int(user.spent[row])), int(user.saved[row])
+            why = f"{which} less by far: {_named(theirs)} {cost}, this one {spent} from now on"
+            withdrawn.append(Withdrawal(pilot, saved, f"{why}; going on saves {core_hours(saved)}", runs))
+        spent = core_hours(int(user.spent[old].sum()))
+        said = f"in place of {_named(mine)}, whose order would cost {spent} from now on"
+        stead |= dict.fromkeys(runs, (tuple(one.run for one in mine), said))
+    some = able.some([row for row, one in enumerate(able.pilots) if one.run in stead])
+    need, orders = Need(int(some.sizes.sum()), int(some.sizes.sum())), list[Order]()
+    for order in orders_of(some):
+        (before, said), room = stead[order.pilot.run], rooms.get(order.pilot.run)
+        why = "; ".join((order.reason, said, *([room.in_words()] if room else [])))
+        orders.append(replace(order, reason=why, room=room, instead_of=before))
+    return UserPlan(*user.whose, need.cores, 0, "", tuple(orders), able, user.closed, need), withdrawn
+
+
+def _named(pilots: Sequence[Pilot]) -> str:
+    names = [one.name for one in pilots]
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -26,12 +26,10 @@ from drainwise.reclaim.choose.sets import MOST_PRODUCTS
 from drainwise.reclaim.cut_wastes import StatedCurve, has_curve
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.threshold import open_since
-from drainwise.reclaim.plan import PartOrder, UserPlan
-from drainwise.reclaim.policies import BY_WASTE
-from drainwise.reclaim.policy import Need
+from drainwise.reclaim.plan import Need, PartOrder, UserPlan
+from drainwise.reclaim.prices import BY_WASTE, prices_of
 from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.valued import cost_of
 from drainwise.room.choice import PartMade
 from drainwise.room.demand import DemandLeft, RoomFacts
 from drainwise.room.user_pilots import Parts, with_parts
@@ -246,7 +244,7 @@ def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings:
         return None
     size, every, none = able.sizes.astype(float), np.arange(len(able)), np.zeros(len(able), dtype=np.int64)
     loss = size * np.maximum(able.figures.now - able.figures.columns.started, 0)
-    spends, claim = np.column_stack((size, none)), cost_of(able.figures, settings)
+    spends, claim = np.column_stack((size, none)), prices_of(able.figures, settings)
     rows = with_parts(Rows(every, none + KILL, none, spends, loss, claim, every, none, size[:, None]), parts)
     one, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
     limits = Limits(one, zero, one[:, None], zero + need.most, one + CORES, zero)

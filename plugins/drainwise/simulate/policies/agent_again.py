@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.decide.open_until import last_moment
 from drainwise.reclaim.history import PAUSE
-from drainwise.reclaim.policies import OPEN_NEED
+from drainwise.reclaim.settings import OPEN_NEED
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
 
 WAITING_COST = 0.5

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, Option
-from drainwise.reclaim.policy import Chosen, Need
-from drainwise.reclaim.totals.knapsack import cheapest_of_total
-from drainwise.reclaim.totals.subset_sums import total_to_give
+from drainwise.reclaim.plan import Need
+from drainwise.reclaim.totals.exact import cheapest_of_total, total_to_give
+from drainwise.simulate.policies.choosers import Chosen
 
 Truth = tuple[int, float, float]
 """Of one running payload: its cores, its start and its true end, UNIX s."""
@@ -43,13 +43,13 @@ def best_end(cores: int, payloads: Sequence[Truth], now: float, earliest: float,
 
 @dataclass(frozen=True)
 class Clairvoyant:
-    """A `reclaim.policy.Policy` that knows the true ends. truth: by run. latest: last deadline that anyone may give."""
+    """A `Chooser` that knows the true ends. truth: by run. latest: last deadline that anyone may give."""
 
     truth: Mapping[str, Sequence[Truth]]
     latest: int
 
     def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
-        """See `Policy`: the same total as every other, at the least true waste."""
+        """See `Chooser`: the same total as every other, at the least true waste."""
         now, sizes = candidates.figures.now, candidates.sizes
         earliest = now + candidates.settings.notice
         found = []
@@ -58,7 +58,7 @@ class Clairvoyant:
             found.append(best_end(pilot.cores, self.truth[pilot.run], now, earliest, latest))
         waste = np.array([round(one) for one, _ in found], dtype=float)
         total = total_to_give(sizes, need.cores, need.most)
-        rows = cheapest_of_total(sizes, waste, np.zeros(len(sizes)), total)
+        rows = cheapest_of_total(sizes, waste, total)
         return tuple(self._choice(candidates, row, *found[row]) for row in rows.tolist())
 
     def _choice(self, candidates: Candidates, row: int, waste: float, end: float) -> Chosen:
@@ -66,4 +66,4 @@ class Clairvoyant:
         last = max((end for _, _, end in self.truth[pilot.run]), default=float(now))
         kind = KILL if end <= now + candidates.settings.notice else LEAVE if end >= last else CUT
         deadline = -int(-end // 1)  # not before what ends by itself at that moment
-        return Chosen(candidates[row], Option(kind, round(waste), deadline, deadline), "its true end is known")
+        return Chosen(candidates[row], Option(kind, round(waste), deadline, deadline))

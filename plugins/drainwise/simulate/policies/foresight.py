@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.reclaim.totals.arrays import Real
-from drainwise.reclaim.totals.knapsack import cheapest_of_total
-from drainwise.reclaim.totals.subset_sums import total_to_give
+from drainwise.reclaim.totals.exact import cheapest_of_total, total_to_give
 from drainwise.simulate.policies.stepwise import Foreseen, StepDecision, StepOrder, StepView, StepwisePolicy
 
 
@@ -73,7 +72,7 @@ class Foreseeing:
             else:
                 ways.append(best_way(one.cores, replace(future[one.run], gone=None), steps[:1], lease, view.due))
         waste = np.array([round(way.waste) for way in ways], dtype=float)
-        chosen = cheapest_of_total(sizes, waste, np.zeros(len(sizes)), total).tolist()
+        chosen = cheapest_of_total(sizes, waste, total).tolist()
         begins = [way.begin for way in (ways[row] for row in chosen) if way.begin is not None]
         now = [row for row in chosen if ways[row].begin == view.now]
         orders = tuple(StepOrder(free[row].run, -int(-ways[row].end // 1), round(ways[row].waste)) for row in now)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drainwise.facts.errors import UsageError
-from drainwise.reclaim.policies import LEAST_WASTE, OPEN_NEED, is_policy
-from drainwise.reclaim.policies import POLICIES as AGENT
-from drainwise.reclaim.policy import Policy
+from drainwise.reclaim.prices import LEAST_WASTE, is_policy
+from drainwise.reclaim.prices import POLICIES as AGENT
+from drainwise.reclaim.settings import OPEN_NEED
 from drainwise.simulate.policies.agent_again import AgentAgain
-from drainwise.simulate.policies.drained import Drained
+from drainwise.simulate.policies.choosers import BASELINES
 from drainwise.simulate.policies.foresight import Foresight
 from drainwise.simulate.policies.rounds import Rounds
 from drainwise.simulate.policies.stepwise import StepwisePolicy
 from drainwise.simulate.policies.wait_then_kill import WaitThenKill
-from drainwise.simulate.policies.youngest import GiveBack, NearEndSpared
 
 CLAIRVOYANT = "clairvoyant"
 AGAIN = "least-waste-again"
@@ -23,14 +22,6 @@ SITE_LEAST_WASTE = "site-least-waste"
 """`least-waste` with what a site has that sets nothing beside it; `least-waste` itself may choose freely here."""
 SITE_DEFAULT = "site-default"
 """What a site has that sets nothing: `open-need` in the same bounds."""
-BASELINES: Mapping[str, Policy] = {
-    "condor-graceful": Drained("HTCondor's expected badput of a graceful drain", "badput"),
-    "youngest-drained": Drained("the shortest run time first, drained", "age"),
-    "drain-all": Drained("drawn by lot, drained", "lot"),
-    "lsf": NearEndSpared(),
-    "kueue": GiveBack(),
-}
-"""Policies beside the agent's that decide once."""
 STEPWISE: Mapping[str, StepwisePolicy] = {
     OPEN_NEED: AgentAgain(OPEN_NEED),
     SITE_DEFAULT: AgentAgain(OPEN_NEED, is_default=True),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.policies import policy_called
-from drainwise.reclaim.policy import Need
+from drainwise.reclaim.plan import Need
+from drainwise.simulate.policies.choosers import LEAST_KILL
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
 
 
@@ -16,7 +16,7 @@ class WaitThenKill:
         if not view.is_last:
             return StepDecision(again=view.due)
         among, cores = candidates_of(view.snapshot().pilots, view.now, view.settings), view.open
-        chosen = policy_called("least-kill").choose(among, Need(cores, cores))
+        chosen = LEAST_KILL.choose(among, Need(cores, cores))
         return StepDecision(
             tuple(StepOrder(one.candidate.pilot.run, one.option.deadline, one.option.waste) for one in chosen)
         )
