@@ -138,8 +138,8 @@ def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
 def _order(order: Order, taken: int) -> dict[str, object]:
     claims = claimed_values(order.pilot, taken, EVER) if order.candidate.remaining is not None else None
     said = None if claims is None else claims._asdict()
-    early = {"vacate": order.candidate.vacate} if order.candidate.vacate else {}
-    return {**order_as_json(order), **early, "promised": order.promised, "claims": said}
+    plain = {**order_as_json(order), "promised": order.promised, "claims": said}
+    return {**plain, "vacate": order.candidate.vacate} if order.candidate.vacate else plain
 
 
 def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, only: str = "") -> dict[str, object]:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.cut_deadline import cut_waste
-from drainwise.facts.waste import at_least, at_most, kill_waste
+from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, whole
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Ending, Pilot
@@ -87,9 +87,8 @@ class OpenOrder:
         if self.claims is None:
             return self
         said = claimed_values(pilot, now, EVER)
-        if said is None or said.heartbeat <= self.claims.heartbeat or now < self.since:
-            return self
-        if self.kind == CUT and said.heartbeat > self.stop - _STOPS:
+        latest = self.stop - _STOPS if self.kind == CUT else EVER
+        if said is None or not self.claims.heartbeat < said.heartbeat <= latest or now < self.since:
             return self
         idle = self.idle + _idle_and_lost(self.cores, self.claims, self.since, now)[0]
         return replace(self, claims=said, since=now, idle=idle)
@@ -150,11 +149,9 @@ def was_stopped(order: OpenOrder, ending: Ending) -> bool:
 
 def _states_its_stop(order: OpenOrder, said: ClaimedValues, ended: int) -> bool:
     """Return whether the last end that a pilot stated after its order is when it was stopped, not that of a payload."""
-    is_new = order.promised is None or said.last_exp_job_end != order.promised.last_exp_job_end
+    end, window = said.last_exp_job_end, order.stop - _STOPS
     return (
-        is_new
-        and order.stop - _STOPS <= said.last_exp_job_end <= max(ended, order.stop)
-        and ended >= order.stop - _STOPS
+        end != (order.promised or said).last_exp_job_end and window <= min(end, ended) and end <= max(ended, order.stop)
     )
 
 
@@ -163,11 +160,12 @@ def _cut_short(order: OpenOrder, said: ClaimedValues, ended: int) -> tuple[float
 
     Between the ends that it states so many cores are busy on average as run at the last one, or more.
     """
-    last, span = max(order.since, said.last_exp_job_end), said.last_exp_job_end - said.first_exp_job_end
-    busy = at_most(at_least(order.cores * span - said.add_final_exp_waste, 0.0), said.used_cpu * span)
-    share = busy / (said.used_cpu * span) if span > 0 and said.used_cpu > 0 else 1.0
-    idle, _ = _idle_and_lost(order.cores, said, order.since, min(ended, last))
-    return idle + (order.cores - share * said.used_cpu) * max(0.0, ended - last), share * _killed(said, ended)
+    end, running = said.last_exp_job_end, said.used_cpu * (said.last_exp_job_end - said.first_exp_job_end)
+    busy = order.cores * (end - said.first_exp_job_end) - said.add_final_exp_waste
+    share = min(1.0, max(0.0, busy / running)) if running > 0 else 1.0
+    idle, _ = _idle_and_lost(order.cores, said, order.since, min(ended, end))
+    ran_on = ended - max(order.since, end)
+    return idle + (order.cores - share * said.used_cpu) * max(0.0, ran_on), share * _killed(said, ended)
 
 
 def is_broken(order: OpenOrder, ending: Ending) -> bool:

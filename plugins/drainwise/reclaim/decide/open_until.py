@@ -224,7 +224,7 @@ def _prices(
     mean, spread = cores_that_end(it.cores, it.started, now, left, history.ends.get(part.user, EndsSeen()))
     ends = mean + own[0] * share, (spread**2 + own[1] * share) ** 0.5
     # Pilots that end anywhere make no room that needs several pilots of one place.
-    return _price(part, ends, own[2], left, settings), _price(part, (0.0, 0.0), 0.0, left, settings)
+    return _price(part, ends, own[2], left, settings), _price(part, (0.0, 0.0), own[2], left, settings)
 
 
 def _price(part: UserPlan, ends: tuple[float, float], times: float, left: int, settings: ReclaimSettings) -> float:
