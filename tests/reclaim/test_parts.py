@@ -76,6 +76,14 @@ def test_what_idles_until_a_chunk_is_free_is_its_cost() -> None:
     assert asked(plan) == {"slot1_2@node1": 4} and plan.waste == 0
 
 
+def test_what_stands_is_found_again_and_nobody_goes_for_it() -> None:
+    """Both were asked for all that is missing: together that is more than alice is over by."""
+    first = plan_for(able(1), able(2), cores=8)
+    assert first.orders == () and asked(first) == {"slot1_1@node1": 7, "slot1_2@node1": 7}
+    again = plan_for(able(1, asked_for=7), able(2, asked_for=7), cores=8)
+    assert again.orders == () and asked(again) == asked(first) and again.users[0].cores_returned == 8
+
+
 def test_who_is_asked_already_and_needed_no_more_is_named() -> None:
     """What stands is not asked again; a pilot that nobody needs any more is told so."""
     stands = plan_for(able(1, asked_for=5), cores=5)

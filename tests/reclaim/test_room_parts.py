@@ -46,6 +46,15 @@ def test_single_cores_are_asked_of_all_pilots_of_the_places_where_they_are_of_us
     assert found.users[0].cores_returned == 5
 
 
+def test_where_more_stands_than_is_needed_nobody_goes() -> None:
+    """Both were asked for 15 of the 18 cores that are missing: together that is more than alice is over by."""
+    there = [replace(able(one, f"n{one}"), asked=15) for one in (0, 1)]
+    seen = pool(there, [kind(18, Amounts(1, GIB), "plain")], [place("n0"), place("n1")])
+    accounts = tuple(replace(one, cores_owed=max(one.cores_owed, one.cores_in_use - 18)) for one in seen.accounts)
+    found = plan(replace(seen, accounts=accounts))
+    assert found.orders == () and found.users[0].cores_returned == 18
+
+
 def test_memory_comes_back_in_proportion_to_the_cores() -> None:
     """4 of 16 cores bring a quarter of the memory; half of it takes 8 cores, and all of it the whole pilot."""
     for memory, cores in ((8, 4), (16, 8), (30, 15)):

@@ -34,9 +34,9 @@ def replace_an_order(stage: Stage, say: Say) -> None:
     assert given(done) == [second] and withdrawn(done) == [first]
     assert len(done[-1]["withdrawals"]) == 1 and done[-1]["cores"]["deficit"] == 0
     told = stage.command("explain", first)
-    assert f"the order was withdrawn: another pilot costs less by far: {second} " in told, told
+    assert f"the order was withdrawn: another pilot costs less by far: {second} " in " ".join(told.split()), told
     told = stage.command("explain", second)
-    assert f"in place of {first}, whose order would cost " in told, told
+    assert f"in place of {first}, whose order would cost " in " ".join(told.split()), told
 
     say(second, *LATE)
     say(first, *NOTHING_TO_LOSE)

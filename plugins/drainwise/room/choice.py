@@ -177,17 +177,20 @@ def needs_of(facts: RoomFacts, left: DemandLeft) -> Needs:
 
 
 def limits_of(users: Sequence[UserPilots], most: Mapping[str, int]) -> Limits:
-    """Return what the users may lose."""
+    """Return what the users may lose: all that they were asked for, of which no more is returned than jobs need."""
     accounts = {name: place for place, name in enumerate(sorted({user.account for user in users}))}
     names = {name: place for place, name in enumerate(sorted({name for user in users for name in user.limits}))}
     binds = np.full((len(users), max((len(user.limits) for user in users), default=0)), -1)
+    stand = np.zeros(len(names))
     for number, user in enumerate(users):
         binds[number, : len(user.limits)] = [names[name] for name in user.limits]
+        if user.parts is not None:
+            stand[binds[number, : len(user.limits)]] += user.parts.cores[user.parts.stands].sum()
     return Limits(
         account=np.array([accounts[user.account] for user in users], dtype=np.int64),
         rank=np.arange(len(users), dtype=float),
         binds=binds,
-        most=np.array([float(most.get(name, 0)) for name in names]),
+        most=np.maximum([float(most.get(name, 0)) for name in names], stand),
         counts=np.full(len(names), CORES),
         extra=np.array([user.extra for user in users], dtype=float),
         taken=np.array([user.extra_taken for user in users], dtype=float),

@@ -247,7 +247,8 @@ def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings:
     spends, claim = np.column_stack((size, none)), prices_of(able.figures, settings)
     rows = with_parts(Rows(every, none + KILL, none, spends, loss, claim, every, none, size[:, None]), parts)
     one, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
-    limits = Limits(one, zero, one[:, None], zero + need.most, one + CORES, zero)
+    most = max(need.most, int(parts.cores[parts.stands].sum()))  # of what stands no more is returned than is needed
+    limits = Limits(one, zero, one[:, None], zero + most, one + CORES, zero)
     gone = np.flatnonzero(plan_cores(rows, limits, float(cores), Rules(idle=0.0)).gone).tolist()
     given = [(int(rows.pilot[row]), int(rows.spends[row, CORES])) for row in gone if rows.way[row] != KILL]
     whole = tuple(row for row in gone if rows.way[row] == KILL)
