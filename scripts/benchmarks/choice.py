@@ -17,11 +17,11 @@ from benchmarks.figures import Figure
 from benchmarks.hard_pools import decide as choose
 from benchmarks.made_up_room import NOW
 from drainwise.pilotad.waste_curve import MOST_POINTS
+from drainwise.reclaim.choose.problem import Real, Whole
 from drainwise.reclaim.columns import Columns
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.prices import prices_of
 from drainwise.reclaim.settings import BROKEN_PROMISES
-from drainwise.reclaim.totals.arrays import Real, Whole
 
 PILOTS, LARGEST, CORES = 1_000_000, 128, 100_000
 FEW_PILOTS, FEW_CORES = 10_000, 10_000
@@ -54,7 +54,7 @@ def pool(count: int) -> Columns:
         broken=np.full(count, BROKEN_PROMISES),
         heartbeat=np.full(count, NOW - 60.0),
         seen=np.zeros(count, dtype=bool),
-        curve=np.full((count, 3 * MOST_POINTS), np.nan),
+        curve=np.full((3 * MOST_POINTS, count), np.nan),
     )
 
 

@@ -19,7 +19,8 @@ from drainwise.journal.read import files_of
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, extra_taken
+from drainwise.reclaim.decide.limits import Allowances
+from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder
 from drainwise.reclaim.plan import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, RULES, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot
@@ -44,8 +45,8 @@ def test_gpus_and_what_reports_cost_their_user_count_for_the_hour() -> None:
     event = order_event(dataclasses.replace(order, extra=3), DONE, "", plan, NOW)
     [past] = remembering(json.loads(json.dumps(event))).history(NOW, RULES).orders
     assert past == PastOrder(NOW, "alice", 8, gpus=2, extra=3)
-    assert extra_taken("alice", History((past,)), NOW + 3599) == 3
-    assert extra_taken("alice", History((past,)), NOW + 3600) == extra_taken("amy", History((past,)), NOW) == 0
+    assert Allowances(History((past,)), NOW + 3599, RULES).extra == {"alice": 3}
+    assert not Allowances(History((past,)), NOW + 3600, RULES).extra
 
 
 def test_the_last_order_is_remembered_beyond_the_day() -> None:

@@ -295,7 +295,7 @@ def test_a_protection_runs_out_only_where_the_site_says_so() -> None:
     for spared, out in ((0, False), (8, False), (7, True)):
         site = dataclasses.replace(SETTINGS, trust=Trust(spared=spared))
         one = candidates_of([pilot(1, report())], NOW, site, history)
-        assert bool(one.figures.unprotected[0]) is out
+        assert bool(one.figures.columns.unprotected[0]) is out
         assert ("spared 7 times: its protection has run out" in one[0].rule) is out
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pool.facts import Pilot
+from drainwise.reclaim.choose.problem import Real, Whole
+from drainwise.reclaim.decide import open_until as threshold
+from drainwise.reclaim.decide.open_until import likely, rate_of_ends
 from drainwise.reclaim.history import DAY, HOUR
-from drainwise.reclaim.open_need import threshold
-from drainwise.reclaim.open_need.pilots_look import LONGEST, PERIOD, EndsSeen, OrderedPilot, PilotsLook, next_look
-from drainwise.reclaim.open_need.threshold import likely, rate_of_ends
-from drainwise.reclaim.totals.arrays import Real, Whole
+from drainwise.reclaim.pilots_look import LONGEST, PERIOD, EndsSeen, OrderedPilot, PilotsLook, next_look
 
 from .facts import NOW, pilot
 

@@ -14,9 +14,9 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.decide.open_until import LAST_MOMENTS
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.pilots_look import EndsSeen
-from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
+from drainwise.reclaim.pilots_look import EndsSeen
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.reasons import LATER
 from drainwise.reclaim.settings import ReclaimSettings

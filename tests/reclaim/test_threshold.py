@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import candidates_of
+from drainwise.reclaim.decide import open_until as threshold
 from drainwise.reclaim.figures import Figures
-from drainwise.reclaim.open_need import threshold
 
 from .facts import NOW, SETTINGS, pilot, report
 

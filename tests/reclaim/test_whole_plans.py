@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
+from drainwise.reclaim.decide.open_until import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.prices import POLICIES
 from drainwise.reclaim.settings import OPEN_NEED

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.plan import Need
-from drainwise.reclaim.totals.exact import total_to_give
 from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of, truth_of
 from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth, best_end, waste_when_ended
+from drainwise.simulate.policies.exact_totals import total_to_give
 from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, SITE_LEAST_WASTE
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import TraceJob

@@ -17,8 +17,7 @@ from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import LendsParts
 from drainwise.pool.facts import Pool
 from drainwise.pool.kept_room import KeepsRooms
-from drainwise.reclaim.parts.part_plans import still_asked
-from drainwise.reclaim.plan import Order, Plan, Withdrawal
+from drainwise.reclaim.plan import Order, Plan, Withdrawal, still_asked
 
 LOOK_AGAIN = 60
 """Seconds after which no act stands on a snapshot any more; an order to a silent node may take half of that."""

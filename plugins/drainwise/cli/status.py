@@ -24,7 +24,7 @@ from drainwise.pool.scope import with_scope
 from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused
-from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
+from drainwise.reclaim.plan_json import candidate_as_json
 from drainwise.reclaim.seen_payloads import with_expected_ends, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.untaken_room import unplaced
@@ -109,7 +109,7 @@ class Status:
         if self._args.json:
             demand = {
                 "notices": list(notices_of(snapshot, named)),
-                "paused_demand": [paused_as_json(one) for one in pauses],
+                "paused_demand": [dataclasses.asdict(one) for one in pauses],
                 "unplaced_jobs": [dataclasses.asdict(one) for one in without_place],
             }
             return [self._as_json(snapshot, rows, demand, now)]

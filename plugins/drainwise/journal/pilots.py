@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from drainwise.journal.event import PILOTS, VERSION, Event, moment, number, objects, text, whole
 from drainwise.journal.outcomes import OpenOrder
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.open_need.pilots_look import WINDOW, EndsSeen, OrderedPilot, PilotsLook, UserLook, next_look
+from drainwise.reclaim.pilots_look import WINDOW, EndsSeen, OrderedPilot, PilotsLook, UserLook, next_look
 
 
 def pilots_event(look: PilotsLook) -> dict[str, object]:

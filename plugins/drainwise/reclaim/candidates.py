@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
@@ -16,13 +16,13 @@ from drainwise.facts.waste import bounded_remaining
 from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.columns import columns_of, columns_of_one, standing_of
-from drainwise.reclaim.figures import Figures, figures_of, row_of_figures
+from drainwise.reclaim.columns import Columns, columns_of, row_of_columns, standing_of
+from drainwise.reclaim.figures import FIGURES, Figures, figures_of, row_of_figures
 from drainwise.reclaim.history import History, doubt_in_words
 from drainwise.reclaim.settings import ReclaimSettings
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.totals.arrays import Whole
+    from drainwise.reclaim.choose.problem import Whole
 
 LEAVE = "leave"
 """Ordered to drain, it leaves by itself before the deadline."""
@@ -132,9 +132,8 @@ class Candidates:
 
     def __getitem__(self, row: int) -> Candidate:
         it = self.figures
-        facts = _Facts(*(getattr(it.columns, name)[row] for name in _Facts._fields))
-        figures = [float(getattr(it, name)[row]) for name in _FIGURES]
-        return _candidate(self.pilots[row], facts, figures, it.now, self.settings, self.history)
+        figures = [float(getattr(it, name)[row]) for name in FIGURES]
+        return _candidate(self.pilots[row], it.columns.rows(row), figures, it.now, self.settings, self.history)
 
 
 def candidates_of(
@@ -152,115 +151,69 @@ def in_order(pilots: tuple[Pilot, ...], now: int, settings: ReclaimSettings, his
 
 def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:
     """Return one pilot's figures at `now` (UNIX s), as `candidates_of` has them; without numpy."""
-    it = columns_of_one(pilot, now, settings, history)
-    facts = _Facts(it.cores, it.believed, it.doubt, it.unprotected, it.draining, it.vacate)
-    return _candidate(pilot, facts, row_of_figures(it, now, settings), now, settings, history)
-
-
-_FIGURES = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
-"""In the order of `row_of_figures`."""
-
-
-class _Facts(NamedTuple):
-    """Of one pilot's columns what a candidate shows or is made by; numpy's numbers or Python's."""
-
-    cores: Any
-    believed: Any
-    doubt: Any
-    unprotected: Any
-    draining: Any
-    vacate: Any
+    it = Columns(*row_of_columns(pilot, now, settings, history))
+    return _candidate(pilot, it, row_of_figures(it, now, settings), now, settings, history)
 
 
 def _candidate(
-    pilot: Pilot, facts: _Facts, figures: Sequence[float], now: int, settings: ReclaimSettings, history: History
+    pilot: Pilot, it: Columns, figures: Sequence[float], now: int, settings: ReclaimSettings, history: History
 ) -> Candidate:
     standing, rule = standing_of(pilot, now, settings.heartbeat_limit)
-    believed, share = bool(facts.believed), float(facts.doubt)
-    if share > 0:
+    if (share := float(it.doubt)) > 0:
         rule = doubt_in_words(history.trust[pilot.user], share)
-    if facts.unprotected:
-        ended = f"spared {history.spared[pilot.run]} times: its protection has run out"
-        rule = f"{rule}; {ended}" if rule else ended
-    remaining, draining_waste, kill_waste = figures[:3]
-    return Candidate(
-        pilot,
-        standing,
-        rule,
-        remaining=_whole(remaining),
-        remaining_max=_remaining_max(pilot, now) if believed else None,
-        draining_waste=_whole(draining_waste),
-        kill_waste=int(kill_waste),
-        priority_factor=(pilot.report and believed and pilot.report.priority_factor) or 0,
-        draining=bool(facts.draining),
-        options=_options(figures, int(facts.cores), now, settings),
-        vacate=int(facts.vacate),
-    )
-
-
-def _options(figures: Sequence[float], cores: int, now: int, settings: ReclaimSettings) -> tuple[Option, ...]:
-    remaining, _, _, leave, leave_deadline, cut, cut_deadline, kill = figures
-    at_once = now + settings.notice
-    found = (
+    if it.unprotected:
+        rule += f"{'; ' if rule else ''}spared {history.spared[pilot.run]} times: its protection has run out"
+    remaining, draining_waste, kill_waste, leave, leave_deadline, cut, cut_deadline, kill = figures
+    report, at_once = pilot.report if it.believed else None, now + settings.notice
+    last = None if report is None else report.last_max_job_end
+    ways = (
         (LEAVE, leave, leave_deadline, now + remaining),
         (CUT, cut, cut_deadline, cut_deadline),
         (KILL, kill, at_once, at_once),
     )
-    counting = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in found if waste < math.inf]
-    return tuple(sorted(counting, key=lambda one: one.waste + settings.waiting_cost * cores * (one.cores_back - now)))
-
-
-def _remaining_max(pilot: Pilot, now: int) -> int | None:
-    end = pilot.report.last_max_job_end if pilot.report is not None else None
-    return None if end is None else int(bounded_remaining(end, now, pilot.lease_end))
-
-
-def _whole(figure: float) -> int | None:
-    return None if math.isnan(figure) else int(figure)
-
-
-def _client_in_words(name: str) -> str:
-    """Say what its client makes of an order, where that is not as the paper has it; "" where it is."""
-    client = PROFILES.get(name, PAPER)
-    if client.name == PAPER.name:
-        return ""
-    if client.stops_before:
-        return f"{client.name} stops by itself {duration(client.stops_before)} before its deadline; "
-    return f"{client.name} drains; " if client.drains else f"{client.name} goes on until SIGTERM; "
+    options = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in ways if waste < math.inf]
+    options.sort(key=lambda one: one.waste + settings.waiting_cost * pilot.cores * (one.cores_back - now))
+    return Candidate(
+        pilot,
+        standing,
+        rule,
+        remaining=None if math.isnan(remaining) else int(remaining),
+        remaining_max=None if last is None else int(bounded_remaining(last, now, pilot.lease_end)),
+        draining_waste=None if math.isnan(draining_waste) else int(draining_waste),
+        kill_waste=int(kill_waste),
+        priority_factor=(report is not None and report.priority_factor) or 0,
+        draining=bool(it.draining),
+        options=tuple(options),
+        vacate=int(it.vacate),
+    )
 
 
 def in_words(candidate: Candidate, option: Option, now: int) -> str:
     """Return the sentence that a plan shows: what an option does to a pilot, with the formula's figures."""
-    waste = core_hours(option.waste)
-    rule = f"{candidate.rule}; " if candidate.rule else ""
-    rule += _client_in_words(candidate.pilot.client)
+    pilot, waste, back = candidate.pilot, core_hours(option.waste), duration(option.cores_back - now)
+    rule, client = f"{candidate.rule}; " if candidate.rule else "", PROFILES.get(pilot.client, PAPER)
+    if client.stops_before:
+        rule += f"{client.name} stops by itself {duration(client.stops_before)} before its deadline; "
+    elif client.name != PAPER.name:
+        rule += f"{client.name} drains; " if client.drains else f"{client.name} goes on until SIGTERM; "
     if candidate.remaining is None and candidate.standing == OBSERVED and option.kind != KILL:
-        until = f"what a kill loses now, and {candidate.pilot.cores} cores until then"
-        return f"{rule}cut in {duration(option.cores_back - now)}: at most {waste}: {until}"
+        return f"{rule}cut in {back}: at most {waste}: what a kill loses now, and {pilot.cores} cores until then"
     if candidate.remaining is None and candidate.standing != OBSERVED:
-        run = duration(max(0, option.deadline - candidate.pilot.started))
+        run = duration(max(0, option.deadline - pilot.started))
         when = "killed" if option.kind == KILL else "if it is cut then"
         unknown = "" if candidate.rule else "not believed; "
-        return f"{unknown}{rule}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"
+        return f"{unknown}{rule}{pilot.cores} cores x {run} run time = {waste}, {when}"
     if option.kind == KILL:
         return f"{rule}killed: {waste} of running payloads lost"
-    back = duration(option.cores_back - now)
-    if option.kind == LEAVE and candidate.draining and option.waste == 0:
-        return f"{rule}drains already and leaves in {back}: an order costs nothing"
-    if option.kind == LEAVE and candidate.draining:
-        return f"{rule}drains already and leaves in {back}: {waste} lost if it does not"
-    if option.kind == LEAVE:
-        return f"{rule}leaves by itself in {back}: {_idle_and_lost(candidate, option)}"
-    return f"{rule}cut in {back}: {waste} idle until then or lost there"
-
-
-def _idle_and_lost(candidate: Candidate, option: Option) -> str:
-    """Tell what of a pilot that should leave by itself idles, and what the chance that it does not leave costs."""
-    idle = min(candidate.draining_waste or 0, candidate.pilot.cores * (candidate.remaining or 0))
-    report = candidate.pilot.report
-    is_moved = bool(candidate.rule) or (report is not None and report.exp_waste_curve is not None)
-    if is_moved or not 0 <= idle < option.waste:
-        return f"{core_hours(option.waste)} idle until then or lost if it does not"
-    return (
-        f"{core_hours(idle)} idle until then, {core_hours(option.waste - idle)} for the chance that it does not leave"
-    )
+    if option.kind == CUT:
+        return f"{rule}cut in {back}: {waste} idle until then or lost there"
+    if candidate.draining:
+        lost = f"{waste} lost if it does not" if option.waste else "an order costs nothing"
+        return f"{rule}drains already and leaves in {back}: {lost}"
+    idle = min(candidate.draining_waste or 0, pilot.cores * (candidate.remaining or 0))
+    is_moved = candidate.rule or (pilot.report is not None and pilot.report.exp_waste_curve is not None)
+    parts = f"{waste} idle until then or lost if it does not"
+    if not is_moved and 0 <= idle < option.waste:
+        chance = core_hours(option.waste - idle)
+        parts = f"{core_hours(idle)} idle until then, {chance} for the chance that it does not leave"
+    return f"{rule}leaves by itself in {back}: {parts}"

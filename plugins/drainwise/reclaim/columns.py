@@ -12,22 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
-from drainwise.pilotad.report import (
-    BELIEVED_STANDINGS,
-    CONTRADICTORY,
-    OBSERVED,
-    SILENT,
-    PilotReport,
-    bounded,
-    standing_and_rule,
-)
+from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, OBSERVED, SILENT, bounded, standing_and_rule
 from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
 from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.totals.arrays import Mask, Real, Whole
+    from drainwise.reclaim.choose.problem import Mask, Real, Whole
 
 _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this: sums stay exact
 _HIGHEST_PRIORITY = 1 << 24
@@ -57,7 +49,7 @@ class Columns:
     deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
     from starting payloads. broken: the probability that it does not leave as it says.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
-    lost core-seconds of each point of `pilotad.waste_curve`, one after the other, NaN where it states none.
+    lost core-seconds of each point of `pilotad.waste_curve`, one row after the other, NaN where it states none.
     """
 
     cores: Whole
@@ -79,14 +71,14 @@ class Columns:
     broken: Real
     heartbeat: Real
     seen: Mask
-    curve: Real | tuple[float, ...]
+    curve: Real
 
     def __len__(self) -> int:
         return len(self.cores)
 
-    def rows(self, which: slice | Whole) -> Columns:
-        """Return some of the rows."""
-        return Columns(*(getattr(self, one.name)[which] for one in dataclasses.fields(self)))
+    def rows(self, which: slice | Whole | int) -> Columns:
+        """Return some of the rows, or one as numbers."""
+        return Columns(*(getattr(self, one.name)[..., which] for one in dataclasses.fields(self)))
 
 
 def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]:
@@ -137,21 +129,13 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
 
     def numbers() -> Iterator[Any]:
         for pilot in pilots:
-            *row, curve = _row(pilot, now, settings, history)
-            curves.append(curve or _NO_CURVE)
+            *row, curve = row_of_columns(pilot, now, settings, history)
+            curves.append(curve)
             yield from row
 
     table = np.fromiter(numbers(), dtype=float).reshape(-1, len(names)).T
     columns = [column.astype(_DTYPES[one.type]) for one, column in zip(names, table)]
-    return Columns(*columns, np.array(curves, dtype=float).reshape(-1, len(_NO_CURVE)))  # type: ignore[call-arg]
-
-
-def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:
-    """Return the columns of one pilot at `now` (UNIX s): numbers in place of arrays, as `columns_of` has them.
-
-    Its curve is a tuple, empty where none is stated. It needs no numpy.
-    """
-    return Columns(*_row(pilot, now, settings, history))
+    return Columns(*columns, np.array(curves, dtype=float).reshape(-1, len(_NO_CURVE)).T)  # type: ignore[call-arg]
 
 
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -159,12 +143,14 @@ _NO_CURVE = (math.nan,) * 3 * MOST_POINTS
 _DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
 
 
-def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
-    """Return the values of `Columns` in their order."""
+def row_of_columns(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
+    """Return the values of `Columns` for one pilot in their order, at `now` (UNIX s); without numpy."""
     stated, is_believed = _values(pilot, now, settings.heartbeat_limit)
     values = stated or _NO_CLAIMS
     client, report = PROFILES.get(pilot.client, PAPER), pilot.report if is_believed else None
     priority = (report is not None and report.priority_factor) or 0
+    points = None if report is None or report.exp_waste_curve is None else curve_points(report.exp_waste_curve)
+    whole = (*points, *(points[-1:] * (MOST_POINTS - len(points)))) if points else ()  # the last one again and again
     return (
         pilot.cores,
         float(pilot.started),
@@ -185,12 +171,5 @@ def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) ->
         history.broken.get(pilot.user, BROKEN_PROMISES),
         values.heartbeat,
         stated is not None and not is_believed,
-        _curve(report),
+        tuple(value for point in whole for value in point) or _NO_CURVE,
     )
-
-
-def _curve(said: PilotReport | None) -> tuple[float, ...]:
-    """Return the points one after the other; a curve of fewer points ends with its last one again."""
-    points = curve_points(said.exp_waste_curve) if said is not None and said.exp_waste_curve is not None else None
-    whole = (*points, *(points[-1:] * (MOST_POINTS - len(points)))) if points else ()
-    return tuple(value for point in whole for value in point)

@@ -10,6 +10,10 @@ Per pilot there are three ways, and the cores must be back within the horizon, e
 Who does not drain by an order (`drains`) never leaves by it. What its ended payloads leave free it fills again, and a
 cut costs that too.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
+
+What each way wastes comes from a pilot's claims or from the curve that it states. It is bounded by what the batch
+system itself knows, and carries the price of a promise that is not kept. The formulas serve arrays of pilots as well as
+the numbers of one, for which numpy is not imported.
 """
 
 from __future__ import annotations
@@ -19,36 +23,67 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from drainwise.facts.cut_deadline import best_cut
-from drainwise.facts.waste import at_least, at_most, bounded_draining_waste, bounded_remaining
+from drainwise.facts.cut_deadline import best_cut, cut_waste
+from drainwise.facts.stated_curve import between
+from drainwise.facts.waste import (
+    at_least,
+    at_most,
+    bounded_draining_waste,
+    bounded_kill_waste,
+    bounded_remaining,
+    uncommitted_run,
+)
 from drainwise.reclaim.columns import Columns
-from drainwise.reclaim.cut_wastes import (
-    StatedCurve,
-    claims_of,
-    cut_at,
-    goes_on_starting,
-    has_curve,
-    lost_by_kill,
-    most_lost,
-    wasted_when_stopped,
-)
+from drainwise.reclaim.history import DAY
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.elementwise import (
-    INFINITE,
-    any_of,
-    everywhere,
-    negated,
-    rounded,
-    rounded_up,
-    where,
-)
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.totals.arrays import Mask, Real
-    from drainwise.reclaim.totals.elementwise import Quantity
+    from drainwise.facts.waste import Quantity
+    from drainwise.reclaim.choose.problem import Real, Whole
 
-_OF_ROWS = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
+FIGURES = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
+"""Those of each pilot, in the order of `row_of_figures`."""
 _BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
+_OFF_PER_DAY = 0.2
+"""How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
+
+
+def where(condition: Quantity, yes: Quantity, no: Quantity) -> Quantity:
+    """Return `yes` where the condition holds, else `no`."""
+    if isinstance(condition, bool):
+        return yes if condition else no
+    import numpy as np  # noqa: PLC0415 - there are arrays, so it is there
+
+    return np.where(condition, yes, no)
+
+
+def _negated(condition: Quantity) -> Quantity:
+    return condition ^ True
+
+
+def _any_of(condition: Quantity) -> bool:
+    return condition if isinstance(condition, bool) else bool(condition.any())
+
+
+def _rounded(value: Quantity) -> Quantity:
+    """Return the nearest whole number, the even one of two, as a real one."""
+    if hasattr(value, "round"):
+        return value.round()
+    return float(round(value)) if math.isfinite(value) else value
+
+
+def _rounded_up(value: Quantity) -> Quantity:
+    """Return the least whole number that is not less, as a real one."""
+    if isinstance(value, float):
+        return float(math.ceil(value)) if math.isfinite(value) else value
+    import numpy as np  # noqa: PLC0415 - there are arrays, so it is there
+
+    return np.ceil(value)
+
+
+def _everywhere(value: float, like: Quantity) -> Quantity:
+    """Return the value, as often as `like` has elements."""
+    return value + like * 0.0
 
 
 @dataclass(frozen=True)
@@ -83,13 +118,12 @@ class Figures:
 
         which = np.array(rows, dtype=np.int64)
         columns = self.columns.rows(which)
-        return replace(self, columns=columns, **{name: getattr(self, name)[which] for name in _OF_ROWS})
+        return replace(self, columns=columns, **{name: getattr(self, name)[which] for name in FIGURES})
 
     @property
     def drained(self) -> Real:
         """Waste when it is ordered to drain: it leaves in time or is cut."""
-        found: Real = at_most(self.leave, self.cut)
-        return found
+        return self.leave.clip(None, self.cut)
 
     @property
     def least(self) -> Real:
@@ -100,7 +134,7 @@ class Figures:
     def price(self) -> Real:
         """Its waste, and what waiting for the cores is worth, in whole core-seconds."""
         waste, waiting = self._cheapest
-        found: Real = waste + rounded(waiting)
+        found: Real = waste + waiting.round()
         return found
 
     @property
@@ -108,7 +142,7 @@ class Figures:
         """Waste of the cheapest way of each, and what waiting for its cores is worth."""
         import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
 
-        leaves, killed = np.where(self.leave < INFINITE, self.remaining, 0.0), np.full(len(self), float(self.notice))
+        leaves, killed = np.where(self.leave < math.inf, self.remaining, 0.0), np.full(len(self), float(self.notice))
         waits = np.array((leaves, self.cut_deadline - self.now, killed)) * self.waiting_cost * self.columns.cores
         wastes = np.array((self.leave, self.cut, self.kill))
         way = (wastes + waits).argmin(axis=0), np.arange(len(self))
@@ -119,16 +153,6 @@ class Figures:
         """Seconds until the cores are back in the cheaper way to drain."""
         found: Real = where(self.leave <= self.cut, self.remaining, self.cut_deadline - self.now)
         return found
-
-    @property
-    def priority(self) -> Real:
-        """PRIORITY_FACTOR: of equals, the pilot that its user values least goes first."""
-        return self.columns.priority_factor
-
-    @property
-    def unprotected(self) -> Mask:
-        """Whether a pilot's protection has run out."""
-        return self.columns.unprotected
 
 
 def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:
@@ -147,12 +171,13 @@ def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures
 def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Quantity, ...]:
     """Return the eight columns of `Figures` in their order, at `now` (UNIX s); of one pilot eight numbers."""
     left = bounded_remaining(it.last_exp_job_end, now, it.lease_end)
-    drain = rounded(
+    drain = _rounded(
         bounded_draining_waste(it.cores, it.used_cpu, it.first_exp_job_end, it.add_final_exp_waste, now, it.lease_end)
     )
     kill = lost_by_kill(it, now)
 
-    latest = _by_lease(it, now, now + max(settings.notice, min(settings.grace, settings.max_grace)))
+    latest = now + max(settings.notice, min(settings.grace, settings.max_grace))
+    latest = where((it.lease_end > now) & (it.lease_end < latest), it.lease_end, float(latest))
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
     # It knows of the order late, and the batch system begins to end it early: both times come on top.
     on_top = it.vacate + settings.order_latency
@@ -164,35 +189,35 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     goes_on = goes_on_starting(it)
-    in_time = it.believed & negated(goes_on) & (now + left <= limit) & (now + left <= latest - spare)
+    in_time = it.believed & _negated(goes_on) & (now + left <= limit) & (now + left <= latest - spare)
     idle = where(it.draining, 0.0, idle)
-    leave = idle + rounded(it.broken * lost_by_kill(it, leave_deadline))
+    leave = idle + _rounded(it.broken * lost_by_kill(it, leave_deadline))
     # Its tail is never dearer than a cut right before the last end.
     leave = where(left > 0, at_most(leave, at_least(wasted_when_stopped(it, now, now + left - 1), idle)), leave)
-    leave = where(in_time, leave, INFINITE)
+    leave = where(in_time, leave, math.inf)
 
-    cut, cut_deadline = where(in_time, INFINITE, cut_at(it, now, limit, settings.margin)), limit
-    moments = [at_most(at_least(rounded_up(best_cut(*claims_of(it), now, it.broken)) + it.vacate, earliest), limit)]
+    cut, cut_deadline = where(in_time, math.inf, cut_at(it, now, limit, settings.margin)), limit
+    moments = [at_most(at_least(_rounded_up(best_cut(*_claims_of(it), now, it.broken)) + it.vacate, earliest), limit)]
     if settings.drain_only:
         moments.append(earliest)
-    if any_of(goes_on):  # right after its last end, with the margin that this takes
+    if _any_of(goes_on):  # right after its last end, with the margin that this takes
         moments.append(at_most(at_least(now + left + settings.margin + it.vacate, earliest), limit))
     for moment in moments:
-        while_busy = negated(it.believed) | goes_on | (at_least(moment - it.vacate, now) < now + left)
-        sooner = where(while_busy, cut_at(it, now, moment, settings.margin), INFINITE)
+        while_busy = _negated(it.believed) | goes_on | (at_least(moment - it.vacate, now) < now + left)
+        sooner = where(while_busy, cut_at(it, now, moment, settings.margin), math.inf)
         cut, cut_deadline = at_most(cut, sooner), where(sooner < cut, moment, cut_deadline)
-    if any_of(stated := has_curve(it)):
+    if _any_of(stated := has_curve(it)):
         curve = StatedCurve(it, now)
         leave = where(stated & in_time, curve.waste(at_least(leave_deadline - it.vacate, now)), leave)
         found, moment = curve.least(earliest, limit)
         cut, cut_deadline = where(stated, found, cut), where(stated, moment, cut_deadline)
     end = now + settings.notice
-    killed = everywhere(INFINITE, it.cores) if settings.drain_only else kill
+    killed = _everywhere(math.inf, it.cores) if settings.drain_only else kill
     if settings.notice and not settings.drain_only:
-        killed = lost_by_kill(it, end) + where(it.believed, rounded((it.cores - it.used_cpu) * settings.notice), 0.0)
-    if any_of(it.doubt > 0):
+        killed = lost_by_kill(it, end) + where(it.believed, _rounded((it.cores - it.used_cpu) * settings.notice), 0.0)
+    if _any_of(it.doubt > 0):
         leave, cut, killed = (
-            rounded(claim + it.doubt * at_least(most_lost(it, until) - claim, 0))
+            _rounded(claim + it.doubt * at_least(most_lost(it, until) - claim, 0))
             for claim, until in ((leave, leave_deadline), (cut, cut_deadline), (killed, end))
         )
     return (
@@ -207,7 +232,113 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     )
 
 
-def _by_lease(it: Columns, now: int, deadline: int) -> Quantity:
-    """Return the deadline, or the lease's end where that comes first and is not past already."""
-    ends_before = (it.lease_end > now) & (it.lease_end < deadline)
-    return where(ends_before, it.lease_end, float(deadline))
+def cut_wastes(it: Columns, now: int, deadline: Real, margin: int) -> Quantity:
+    """Return what each pilot wastes from `now` on when it is cut at its `deadline` (UNIX s); margin: the site's, s."""
+    found = cut_at(it, now, deadline, margin)
+    if _any_of(stated := has_curve(it)):
+        found = where(stated, StatedCurve(it, now).waste(at_least(deadline - it.vacate, now)), found)
+    return found
+
+
+def has_curve(it: Columns) -> Quantity:
+    """Return who states a curve that is believed."""
+    return it.believed & (it.curve[0] == it.curve[0])
+
+
+class StatedCurve:
+    """The curves of all rows from `now` (UNIX s) on, each bounded by what the batch system knows; NaN without one."""
+
+    def __init__(self, it: Columns, now: int) -> None:
+        self._it, self._now = it, now
+        times, idle, lost = (it.curve[column::3] for column in range(3))
+        idle_now = between([it.heartbeat, *times], [_everywhere(0.0, it.cores), *idle], float(now))
+        self._times: list[Real] = [_everywhere(now, it.cores), *(at_least(one, now) for one in times)]
+        self._idle = [_everywhere(0.0, it.cores), *(at_least(one - idle_now, 0) for one in idle)]
+        killed = lost_by_kill(it, now)
+        self._lost = [killed, *(where(time > now, one, killed) for time, one in zip(times, lost))]
+
+    def waste(self, moment: Real) -> Quantity:
+        """Return the core-seconds that idle until the pilot is ended at `moment`, and those lost then."""
+        idle = at_most(between(self._times, self._idle, moment), self._it.cores * (moment - self._now))
+        known = most_lost(self._it, moment)
+        lost = at_most(between(self._times, self._lost, moment), known)
+        # The likes that an expectation comes from may end sooner than this one: more so, the longer it looks ahead.
+        off = self._it.broken * _OFF_PER_DAY * (moment - self._now) / DAY
+        lost = lost + at_most(off, 1) * at_least(lost_by_kill(self._it, moment) - lost, 0)
+        return _rounded(where(self._it.draining, lost, idle + lost))
+
+    def busy_share(self, moment: float) -> Quantity:
+        """Return the share of the cores busy now that should be busy at `moment` (UNIX s), if nothing new starts.
+
+        That is, of what would be lost then if everything ran still, the part that should be lost.
+        """
+        lost = between(self._times, self._lost, _everywhere(moment, self._it.cores))
+        return at_most(at_least(lost / at_least(lost_by_kill(self._it, int(moment)), 1.0), 0.0), 1.0)
+
+    def least(self, earliest: Real, limit: Real) -> tuple[Real, Real]:
+        """Return the least waste of a cut at a deadline within both (UNIX s), and the deadline: at a point or there."""
+        early = self._it.vacate
+        points = (at_most(at_least(_rounded_up(one) + early, earliest), limit) for one in self._times[1:])
+        least, best = self.waste(at_least(limit - early, self._now)), limit
+        for moment in (earliest, *points):
+            waste = self.waste(at_least(moment - early, self._now))
+            is_less = waste < least
+            least, best = where(is_less, waste, least), where(is_less, moment, best)
+        return least, best
+
+
+def most_lost(it: Columns, until: Real | int) -> Quantity:
+    """Return the most that can be lost, by what the batch system itself knows, when the pilot ends then."""
+    return at_least(uncommitted_run(it.cores, it.started, until), 0.0)
+
+
+def lost_by_kill(it: Columns, end: Real | int) -> Quantity:
+    """Return the kill waste when the pilot ends at `end` (UNIX s)."""
+    claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
+    return _rounded(where(it.believed | it.seen, claimed, most_lost(it, end)))
+
+
+def goes_on_starting(it: Columns) -> Quantity:
+    """Return who starts payloads although it has an order, until it is stopped."""
+    return _negated(it.drains | it.draining)
+
+
+def _claims_of(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
+    """Return what `cut_waste` and `best_cut` reckon with."""
+    ends = it.first_exp_job_end, it.last_exp_job_end
+    return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
+
+
+def cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Quantity:
+    """Return what a cut at the deadline wastes without a curve.
+
+    Who is to have ended by then, but not with the whole margin before that, does so with a probability: of the margin
+    the part that it has. It is never dearer than a cut right before its end; who goes on loses what it began since.
+    """
+    stopped, goes_on = at_least(deadline - it.vacate, now), goes_on_starting(it)
+    last = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
+    busy_still = at_most(stopped, at_least(last - 1, now))
+    found = wasted_when_stopped(it, now, where(it.believed, busy_still, stopped))
+    if _any_of(ended := it.believed & (stopped >= last)):
+        span = at_least(where(goes_on, 0.0, it.vacate), max(1, margin))  # who goes on is stopped at once
+        late = at_least(1 - (stopped - last) / span, it.broken) - it.broken
+        by_itself = wasted_when_stopped(it, now, last) + _rounded(late * lost_by_kill(it, last))
+        found = where(ended, at_most(found, by_itself), found)
+    if not _any_of(goes_on):
+        return found
+    begun_since = where(it.believed, it.cores * at_least(stopped - last, 0), 0.0)
+    return where(goes_on, at_most(found + begun_since, most_lost(it, stopped)), found)
+
+
+def wasted_when_stopped(it: Columns, now: int, stopped: Real) -> Quantity:
+    """Return what idles until then (wasted anyway by a pilot that drains by itself) and what is lost then, UNIX s.
+
+    That some of what should have ended runs still is a part of it.
+    """
+    stopped = at_least(stopped, now)
+    idle, lost = cut_waste(*_claims_of(it), now, stopped)
+    known = most_lost(it, stopped)
+    lost = at_most(lost + it.broken * at_least(lost_by_kill(it, stopped) - lost, 0), known)
+    # Of who is seen and no more is known it is what a kill loses now, and its cores until then.
+    unknown = where(it.seen, at_most(lost_by_kill(it, now) + it.cores * (stopped - now), known), known)
+    return _rounded(where(it.believed, where(it.draining, lost, idle + lost), unknown))

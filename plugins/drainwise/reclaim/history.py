@@ -22,7 +22,7 @@ from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim import reasons
-from drainwise.reclaim.open_need.pilots_look import EndsSeen
+from drainwise.reclaim.pilots_look import EndsSeen
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings, Trust
@@ -112,39 +112,6 @@ def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
     return (
         f"the last order is {duration(max(0, now - last))} old and {least} must lie between two cycles that give orders"
     )
-
-
-MOST_IN_HOUR = "max_cores_per_hour"
-MOST_OF_USER, MOST_OF_USER_IN_HOUR = "max_cores_per_user_per_cycle", "max_cores_per_user_per_hour"
-
-
-def bounds_of_user(user: str, history: History, now: int, settings: ReclaimSettings) -> dict[str, int]:
-    """Return the cores that each limit of [reclaim] on one user, by its key, leaves of `user` at `now` (UNIX s)."""
-    lately = sum(one.cores for one in history.orders if one.user == user and one.time > now - HOUR)
-    return {
-        MOST_OF_USER: settings.max_cores_per_user,
-        MOST_OF_USER_IN_HOUR: settings.max_cores_per_user_hour - lately,
-    }
-
-
-def extra_taken(user: str, history: History, now: int) -> int:
-    """Return the cores that a user's reports have cost it within the hour at `now` (UNIX s) beyond what facts took."""
-    return sum(one.extra for one in history.orders if one.user == user and one.time > now - HOUR)
-
-
-def left_of_hour(history: History, now: int, settings: ReclaimSettings) -> int:
-    """Return the cores that all users together may still be ordered to give back within the hour at `now` (UNIX s)."""
-    return settings.max_cores_hour - sum(one.cores for one in history.orders if one.time > now - HOUR)
-
-
-def left_of_cycle(history: History, now: int, settings: ReclaimSettings) -> int:
-    """Return the cores that all users together may be ordered to give back at `now` (UNIX s) in one cycle."""
-    return max(0, min(settings.max_cores, left_of_hour(history, now, settings)))
-
-
-def cores_allowed(user: str, history: History, now: int, settings: ReclaimSettings) -> int:
-    """Return the cores that `user` may be ordered to give back at `now` (UNIX s) in one cycle."""
-    return max(0, min(*bounds_of_user(user, history, now, settings).values(), left_of_hour(history, now, settings)))
 
 
 IN_DOUBT = 600

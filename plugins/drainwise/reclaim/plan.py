@@ -12,11 +12,11 @@ from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.candidates import Candidate, Candidates, in_words
+from drainwise.reclaim.choose.problem import Whole
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.prices import prices_of
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.reasons import LATER, LIMIT, NOT_NEEDED, Reason
-from drainwise.reclaim.totals.arrays import Whole
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.untaken_room import Unplaced
 
@@ -96,6 +96,14 @@ class PartOrder:
     def at_least_asked(self) -> PartOrder:
         """Return the part where it is asked for no less than stands."""
         return replace(self, cores=max(self.cores, self.pilot.returning))
+
+
+def still_asked(pilot: Pilot, demand: float) -> int:
+    """Return the cores that a pilot of which no more is needed should have returned in all.
+
+    As long as anybody waits what it has returned stays so; else it may have again what nobody uses.
+    """
+    return pilot.returned if demand > 0 else 0
 
 
 @dataclass(frozen=True)

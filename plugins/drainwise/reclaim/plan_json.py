@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from drainwise.identity.identity import as_values
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import KILL, Candidate
-from drainwise.reclaim.paused_demand import Paused
 
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared, Withdrawal
@@ -36,7 +35,7 @@ def as_json(plan: Plan) -> dict[str, object]:
         "expected_waste": plan.waste,
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
-        "paused_demand": [paused_as_json(one) for one in plan.paused],
+        "paused_demand": [asdict(one) for one in plan.paused],
         "unplaced_jobs": [asdict(one) for one in plan.unplaced],
         "needs": [
             {
@@ -67,11 +66,6 @@ def withdrawal_as_json(one: Withdrawal) -> dict[str, object]:
     """Return one order that is to be withdrawn as plain values."""
     pilot, why = one.pilot, _some(one, "saved", "reason")
     return {**_some(pilot, *_WHOSE), "ordered_deadline": pilot.deadline, **why, "instead": list(one.instead)}
-
-
-def paused_as_json(one: Paused) -> dict[str, object]:
-    """Return paused demand as plain values; times in UNIX s."""
-    return asdict(one)
 
 
 def order_as_json(order: Order) -> dict[str, object]:

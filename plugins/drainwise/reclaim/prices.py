@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import UsageError
 from drainwise.facts.waste import at_least, at_most
+from drainwise.reclaim.figures import Figures, where
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
-from drainwise.reclaim.totals.elementwise import where
 
 if TYPE_CHECKING:
+    from drainwise.facts.waste import Quantity
     from drainwise.reclaim.candidates import Candidate, Option
-    from drainwise.reclaim.figures import Figures
-    from drainwise.reclaim.totals.arrays import Real, Whole
-    from drainwise.reclaim.totals.elementwise import Quantity
+    from drainwise.reclaim.choose.problem import Real, Whole
 
 GROUP = "drainwise.policies"
 LEAST_WASTE = "least-waste"
@@ -176,12 +175,12 @@ def prices_of(it: Figures, settings: ReclaimSettings, whose: Whole | None = None
 
     policy = policy_called(settings.policy)
     if settings.policy in POLICIES:
-        price = valued(policy.prices(it, settings), it.columns.cores, it.priority, settings, whose)
+        price = valued(policy.prices(it, settings), it.columns.cores, it.columns.priority_factor, settings, whose)
     else:
         ends = np.flatnonzero(np.diff(np.zeros(len(it)) if whose is None else whose)) + 1
         parts = [it.some(rows.tolist()) for rows in np.split(np.arange(len(it)), ends)]
         price = np.concatenate([_stated(policy, part, settings) for part in parts])
-    return np.where(it.unprotected, 0.0, price).clip(None, _MOST)
+    return np.where(it.columns.unprotected, 0.0, price).clip(None, _MOST)
 
 
 def _stated(policy: PriceList, it: Figures, settings: ReclaimSettings) -> Real:

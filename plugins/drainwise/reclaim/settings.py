@@ -8,7 +8,7 @@ from drainwise.facts.scope_rules import ScopeRules
 from drainwise.reclaim.seen_payloads import StuckRules
 
 OPEN_NEED = "open-need"
-"""The policy by which a need stays open, see `reclaim.open_need`."""
+"""The policy by which a need stays open, see `reclaim.decide.open_until`."""
 BROKEN_PROMISES = 0.10
 """The probability that a pilot does not leave as it says, before anything is known of its user's pilots."""
 

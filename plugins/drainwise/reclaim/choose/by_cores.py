@@ -122,7 +122,8 @@ def cores_by_facts(rows: Rows, limits: Limits, need: CoresNeed) -> CoresByFacts:
     wider = [need.wider] if (need.wider > rest).any() else []
     turns = [_Turns(by_user, size, price, limits, most) for most in (rest, *wider)]
     bounds = [[one for one in binds if one >= 0 and limits.counts[one] == CORES] for binds in limits.binds.tolist()]
-    held, delays = by_user.sums(size).tolist(), need.delays.tolist()
+    last = able[np.append(rows.pilot[able[1:]] != rows.pilot[able[:-1]], True)[: len(able)]]  # of each pilot the most
+    held, delays = sums(rows.user[last], size[last], users).tolist(), need.delays.tolist()
     asked, wanted, most, given, later = np.zeros((5, users))
     chosen: list[Whole] = []
     cores, own = need.cores, need.own

@@ -28,6 +28,7 @@ from drainwise.reclaim.decide.open_until import (
     with_ending_leases,
     within,
 )
+from drainwise.reclaim.decide.parts import asked_no_more, parts_count, with_all_asked
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
 from drainwise.reclaim.decide.standing import needed_runs, with_replacements, withdrawals
 from drainwise.reclaim.decide.summary import (
@@ -40,7 +41,6 @@ from drainwise.reclaim.decide.summary import (
     with_requested,
 )
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, unbound, with_unanswered
-from drainwise.reclaim.parts.part_plans import PartsUntil, asked_no_more, parts_until, with_all_asked
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import policy_called
@@ -55,7 +55,7 @@ from drainwise.reclaim.quota import (
     without_limits,
 )
 from drainwise.reclaim.seen_payloads import stuck_pilots, with_expected_ends, with_stuck
-from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
 from drainwise.reclaim.untaken_room import unplaced, with_untaken
 from drainwise.room.choice import RoomMade
@@ -89,8 +89,9 @@ def make_plan(
     if what_if is not None:
         return _what_if_plan(requested, what_if, now, settings, history)
     snapshot = within_gpus(with_far_ends(requested.others, now, settings.horizon), history, now, settings)
-    need, seen = open_until(snapshot, now, settings, history), snapshot
-    until = parts_until(snapshot, now, settings, history)
+    opened, seen = open_until(snapshot, now, settings, history), snapshot
+    need = opened if settings.policy == OPEN_NEED else None
+    until = opened if parts_count(snapshot, settings) else None
     snapshot = with_ending_leases(snapshot, need)
     looked = look_at(snapshot, history, now, settings)
     demand = (
@@ -125,7 +126,7 @@ def make_plan(
         parts=demand.parts(looked, history),
         paused=pauses,
         unplaced=without_place,
-        since=found.since if (found := need or until) else None,
+        since=opened.since if need or until else None,
         asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
         missing=None if looked.kinds is None else looked.kinds.jobs,
     )
@@ -181,7 +182,7 @@ def _demand_plans(
     settings: ReclaimSettings,
     history: History,
     need: OpenUntil | None,
-    parts: PartsUntil | None,
+    parts: OpenUntil | None,
 ) -> _DemandPlans:
     wait = too_soon(history, now, settings) if looked.balance.deficit > 0 else ""
     until, made = within(settings, need, now), None

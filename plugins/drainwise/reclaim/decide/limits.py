@@ -7,19 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.history import (
-    HOUR,
-    MOST_IN_HOUR,
-    MOST_OF_USER,
-    MOST_OF_USER_IN_HOUR,
-    History,
-    left_of_hour,
-    why_closed,
-)
+from drainwise.reclaim.history import HOUR, History, why_closed
 from drainwise.reclaim.settings import ReclaimSettings
 
-MOST_GPUS = "max_gpus_per_user_per_hour"
-MOST_OF_CYCLE, BETWEEN_ACTS = "max_cores_per_cycle", "min_between_acts"
+MOST_GPUS, MOST_OF_CYCLE, MOST_IN_HOUR = "max_gpus_per_user_per_hour", "max_cores_per_cycle", "max_cores_per_hour"
+MOST_OF_USER, MOST_OF_USER_IN_HOUR = "max_cores_per_user_per_cycle", "max_cores_per_user_per_hour"
+BETWEEN_ACTS = "min_between_acts"
 LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR, BETWEEN_ACTS)
 """The keys of [reclaim] that can leave cores to a later cycle."""
 
@@ -60,16 +53,16 @@ class Allowances:
     """
 
     def __init__(self, history: History, now: int, settings: ReclaimSettings) -> None:
-        self._settings, self._hour = settings, left_of_hour(history, now, settings)
-        self._lately, self.extra = Counter[str](), Counter[str]()
+        self._settings, self._lately, self.extra = settings, Counter[str](), Counter[str]()
         for one in history.orders:
             if one.time > now - HOUR:
                 self._lately[one.user] += one.cores
                 self.extra[one.user] += one.extra
+        self._hour = settings.max_cores_hour - sum(self._lately.values())
 
-    def together(self, cycle: int, wait: str) -> int:
-        """Return what all users together may be ordered to give back; as in `of`."""
-        return 0 if wait else max(0, min(cycle, self._hour - self._settings.max_cores + cycle))
+    def together(self, wait: str) -> int:
+        """Return what all users together may be ordered to give back in one cycle; as in `of`."""
+        return 0 if wait else max(0, min(self._settings.max_cores, self._hour))
 
     def of(self, user: str, cycle: int, taken: int, wait: str) -> Allowed:
         """Return what one user may be ordered to give back.
@@ -80,10 +73,9 @@ class Allowances:
         if wait:
             return Allowed(0, BETWEEN_ACTS, wait)
         site = self._settings
-        ordered = site.max_cores - cycle  # by this cycle, of all users
         bounds = {
             MOST_OF_CYCLE: cycle,
-            MOST_IN_HOUR: self._hour - ordered,
+            MOST_IN_HOUR: self._hour - (site.max_cores - cycle),  # without what this cycle has ordered
             MOST_OF_USER: site.max_cores_per_user - taken,
             MOST_OF_USER_IN_HOUR: site.max_cores_per_user_hour - self._lately[user] - taken,
         }

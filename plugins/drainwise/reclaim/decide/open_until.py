@@ -10,10 +10,28 @@ ever; each of them is ordered when ending it is cheap now, as `threshold_of` say
 costs. Claims have a part only in when a user's own pilots go.
 
 Where every pilot gets time to drain, the last moment is earlier by the least of it, so that the cores are back in time.
+
+Before the moment pilots become cheap by themselves: a payload ends, and the next one has hardly begun. Who is killed is
+below a threshold: what the cores that are missing should cost if the rest of them are taken later. What a kill loses
+grows by a second each second on each busy core, so a pilot stays below x core-seconds a core for about x seconds: if C
+cores are below x now, about C·R/x more will come below it within the R seconds that are left. The less time is left,
+the higher is the threshold; in the end it is what the cheapest pilots cost that are there.
+
+Pilots end also without an order, and not only with their lease: a pilot that runs one payload goes when that has ended.
+How often that happens is learned from what was seen in the last days: the cores of pilots that ended by themselves
+before their lease did, for each core-second for which pilots were seen. Before much is known the pilots that are there
+tell something: as many should end as have begun.
+
+A core that is taken now serves more than one job where jobs of those who wait are short: what ends in it within the
+time that is left makes room for the next one.
+
+How many it will be is uncertain: of few large pilots more than of many small ones. So a decision looks at three
+numbers, each with its probability, and not at one.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,41 +40,46 @@ import numpy as np
 
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
-from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.pilots_look import EndsSeen
-from drainwise.reclaim.open_need.threshold import (
-    LAST_MOMENTS,
-    cores_that_end,
-    likely,
-    open_since,
-    rate_of_ends,
-    threshold_of,
-)
+from drainwise.reclaim.pilots_look import WINDOW, EndsSeen
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.quota import owed
-from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
+from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
 
+LAST_MOMENTS = 300
+"""Seconds before and after the moment of a need in which what is missing is taken whatever it costs."""
+_COME_LATER = 0.5  # of those that should become cheap later, the share that is counted on
+_PRIOR = 6 * 3600  # seconds for which all pilots must have been seen so that what was seen counts as much as the prior
+_SHORTEST = 600.0  # seconds that a pilot lives on average, at least
 _FIRST_PAYLOADS = 600  # seconds of a pilot's run within which its first payloads start
 
 
 @dataclass(frozen=True)
 class OpenUntil:
-    """The need of all who wait: `since` when that of each account is open, and the first moment, `due`; UNIX s."""
+    """The need of all who wait: `since` when that of each account is open, and the first moment, `due`; UNIX s.
+
+    chunk: cores of the largest job of those who wait, on average of each account.
+    """
 
     since: Mapping[str, int]
     due: int
+    chunk: int
 
 
-def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> OpenUntil | None:
-    """Return the need that is open at `now` (UNIX s); None by another policy."""
-    if settings.policy != OPEN_NEED:
-        return None
-    waiting = [one.name for one in snapshot.accounts if owed(one) > 0]
-    since = open_since(history.since, waiting, now, settings.horizon)
-    return OpenUntil(since, min(since.values(), default=now) + settings.horizon)
+def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> OpenUntil:
+    """Return the need that is open at `now` (UNIX s).
+
+    One that was not met within `horizon` and `LAST_MOMENTS` opens anew: no agent was there, or a limit held it up.
+    """
+    waiting = [one for one in snapshot.accounts if owed(one) > 0]
+    since = {one.name: min(history.since.get(one.name, now), now) for one in waiting}
+    longest = settings.horizon + LAST_MOMENTS
+    since = {name: now if now > time + longest else time for name, time in since.items()}
+    chunk = max((math.ceil(one.cores_per_job) for one in waiting), default=1)
+    return OpenUntil(since, min(since.values(), default=now) + settings.horizon, max(1, chunk))
 
 
 def with_ending_leases(snapshot: Snapshot, need: OpenUntil | None) -> Snapshot:
@@ -98,9 +121,8 @@ def _places_of_sets(snapshot: Snapshot, need: OpenUntil) -> set[str]:
 
 def coming(seen: Snapshot, counted: Snapshot, need: OpenUntil | None) -> list[str]:
     """Return a sentence that tells the cores of leases that end in time, if there are any."""
-    cores = sum(
-        after.cores for before, after in zip(seen.pilots, counted.pilots) if after.leaving and not before.leaving
-    )
+    pilots = zip(seen.pilots, counted.pilots)
+    cores = sum(after.cores for before, after in pilots if after.leaving and not before.leaving)
     if need is None or not cores:
         return []
     return [f"{cores} cores come back by themselves until {clock(need.due)}, as leases end: no pilot goes for these"]
@@ -150,14 +172,21 @@ def waits_for_cheaper(
         for part in users
     ]
     not_later = {
-        part.open.pilots[row].run for part in users for row in part.open.figures.unprotected.nonzero()[0].tolist()
+        one.run
+        for part in users
+        for one, out in zip(part.open.pilots, part.open.figures.columns.unprotected.tolist())
+        if out
     }
     held: list[dict[str, str]] = [{} for _ in users]
     places = set[str]()  # where room waits
     for orders in units.values():
         (number, first), *others = orders
         runs = {order.pilot.run for _, order in orders}
-        if any(other != number for other, _ in others) or _is_of_set(first.room, len(orders)) or runs & not_later:
+        room = first.room
+        is_of_set = room is not None and (  # a job that only a whole set of pilots serves
+            not room.jobs or any(kind.places > 1 or (kind.whole and others) for kind, _ in room.jobs)
+        )
+        if any(other != number for other, _ in others) or is_of_set or runs & not_later:
             continue
         each = sum(order.waste for _, order in orders) / sum(order.pilot.cores for _, order in orders)
         price = prices[number][len(orders) > 1]
@@ -167,7 +196,7 @@ def waits_for_cheaper(
                 f" worth it; decided again until {clock(need.due)}"
             )
             held[number] |= dict.fromkeys(runs, reason)
-            places |= {first.room.place} if first.room is not None else set()
+            places |= set() if room is None else {room.place}
     limit = f"waits for pilots that cost less, until {clock(need.due)} at most"
     return [_without(part, reasons, places, limit) for part, reasons in zip(users, held)]
 
@@ -200,13 +229,6 @@ def _own_ends(snapshot: Snapshot, need: OpenUntil, now: int, history: History) -
     return mean, variance, mean / max(1.0, held)
 
 
-def _is_of_set(room: RoomFor | None, pilots: int) -> bool:
-    """Return whether a room is for a job that only a whole set of pilots serves; pilots: that make it."""
-    if room is None:
-        return False
-    return not room.jobs or any(kind.places > 1 or (kind.whole and pilots > 1) for kind, _ in room.jobs)
-
-
 def _prices(
     part: UserPlan,
     own: Sequence[float],
@@ -218,29 +240,23 @@ def _prices(
 ) -> tuple[float, float]:
     """Return what ending a pilot now is worth where one alone is enough, and where several of a place are needed.
 
-    own: see `_own_ends`: for the `missing` cores of all users.
+    In core-seconds a core, with what waiting for another one is worth.
+    own: see `_own_ends`: for the `missing` cores of all users. Pilots that end anywhere make no room that needs several
+    pilots of one place. Where more come within the `left` seconds than are missing, nobody waits for all of that time.
+    Who is ended later loses what it does in its least time, too.
     """
-    it, share = part.open.figures.columns, (part.cores_given + part.later) / max(1, missing)
+    it, mine, found = part.open.figures.columns, part.cores_given + part.later, list[float]()
     mean, spread = cores_that_end(it.cores, it.started, now, left, history.ends.get(part.user, EndsSeen()))
-    ends = mean + own[0] * share, (spread**2 + own[1] * share) ** 0.5
-    # Pilots that end anywhere make no room that needs several pilots of one place.
-    return _price(part, ends, own[2], left, settings), _price(part, (0.0, 0.0), own[2], left, settings)
-
-
-def _price(part: UserPlan, ends: tuple[float, float], times: float, left: int, settings: ReclaimSettings) -> float:
-    """Return the core-seconds a core that ending a pilot now is worth, with what waiting for another one is worth.
-
-    ends: cores that should come by themselves within the `left` seconds, and the standard deviation. times: how often
-    a core that is taken now comes free again by then. Where more come than are missing, nobody waits for all of that
-    time. Who is ended later loses what it does in its least time, too.
-    """
-    it, missing = part.open.figures.columns, part.cores_given + part.later
     again = it.believed & (it.last_job_start > it.started + _FIRST_PAYLOADS)
-    kill, price, least = part.open.figures.kill_waste, 0.0, least_time(settings)
-    for others, share in likely(*ends):
-        found = threshold_of(kill, it.cores, again, missing, others, left, times)
-        price += share * (found + least if missing > others else 0.0)
-    return price + settings.waiting_cost * left / 2 * min(1.0, missing / max(1.0, ends[0]))
+    kill, least, share = part.open.figures.kill_waste, least_time(settings), mine / max(1, missing)
+    for ends, off in ((mean + own[0] * share, math.sqrt(spread**2 + own[1] * share)), (0.0, 0.0)):
+        price = sum(
+            probability * (threshold_of(kill, it.cores, again, mine, others, left, own[2]) + least)
+            for others, probability in likely(ends, off)
+            if mine > others
+        )
+        found.append(price + settings.waiting_cost * left / 2 * min(1.0, mine / max(1.0, ends)))
+    return found[0], found[1]
 
 
 def held_cores(users: Sequence[UserPlan]) -> int:
@@ -253,9 +269,69 @@ def room_now(made: RoomMade | None, users: Sequence[UserPlan]) -> RoomMade | Non
     held = {run for part in users for run in part.held}
     if made is None or not held:
         return made
-    later = [one for one in made.places if held.intersection(one.runs)]
-    jobs = Counter(dict(made.jobs))
-    for place in later:
-        jobs.subtract(dict(place.jobs))
-    kept: tuple[PlaceRoom, ...] = tuple(one for one in made.places if one not in later)
-    return replace(made, places=kept, jobs={name: number for name, number in jobs.items() if number > 0})
+    kept, jobs = list[PlaceRoom](), Counter(dict(made.jobs))
+    for place in made.places:
+        if held.isdisjoint(place.runs):
+            kept.append(place)
+        else:
+            jobs.subtract(dict(place.jobs))
+    return replace(made, places=tuple(kept), jobs={name: number for name, number in jobs.items() if number > 0})
+
+
+def threshold_of(
+    kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int, times: float = 0.0
+) -> float:
+    """Return the least core-seconds a core below which as many cores should come within `left` seconds as are wanted.
+
+    kill_waste (core-seconds), cores: of the pilots that may get an order. comes_again: whether a pilot starts payloads
+    one after the other, so that it becomes cheap again. others: cores that should come by themselves; those of pilots
+    that are ended now are none of them any more. times: how many more jobs, one after the other, a core serves that is
+    taken now.
+    """
+    if wanted <= others or not len(cores):
+        return 0.0
+    each = kill_waste / cores
+    order = np.argsort(each, kind="stable")
+    threshold, sizes = each[order], cores[order]
+    ended, flows = np.cumsum(sizes), np.cumsum(sizes * comes_again[order])
+    reach = ended * (1 + times) + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
+    reach += others * (1 - ended / ended[-1])
+    enough = np.flatnonzero(reach >= wanted)
+    return float(threshold[enough[0]] if len(enough) else threshold[-1])
+
+
+def rate_of_ends(cores: Whole, started: Real, now: int, seen: EndsSeen) -> float:
+    """Return the share of their cores that should end by themselves in each second; from 0 to 1 / `_SHORTEST`.
+
+    cores, started (UNIX s): of the user's pilots at `now`.
+    """
+    held = float(cores.sum())
+    if not held:
+        return 0.0
+    began = float(cores[started > now - WINDOW].sum())
+    watched = max(0.0, seen.core_seconds) + held * _PRIOR
+    ended = max(0.0, seen.cores) + began / WINDOW * _PRIOR
+    return min(1 / _SHORTEST, ended / watched)
+
+
+def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> tuple[float, float]:
+    """Return the cores of these pilots that should come back by themselves within `left` seconds, and the standard
+    deviation of that number.
+
+    As many as if each pilot ended independently of the others.
+    """
+    held = float(cores.sum())
+    if not held or left <= 0:
+        return 0.0, 0.0
+    expected = held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
+    one = float((cores.astype(float) ** 2).sum()) / held  # cores of the pilot that a core is of
+    return expected, math.sqrt(expected * one)
+
+
+def likely(mean: float, spread: float) -> tuple[tuple[float, float], ...]:
+    """Return three numbers of cores, none below 0, each with its probability: a normal distribution's three points.
+
+    By Gauss and Hermite: what changes evenly with the number is right on average.
+    """
+    far = math.sqrt(3) * spread
+    return (max(0.0, mean - far), 1 / 6), (mean, 2 / 3), (mean + far, 1 / 6)

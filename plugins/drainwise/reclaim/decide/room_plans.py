@@ -22,8 +22,9 @@ from drainwise.reclaim.decide.by_user import able_and_closed_by_user
 from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import Allowances
+from drainwise.reclaim.decide.open_until import OpenUntil
+from drainwise.reclaim.decide.parts import PartsAhead, room_parts, with_single_cores
 from drainwise.reclaim.history import History, why_closed
-from drainwise.reclaim.parts.part_plans import PartsAhead, PartsUntil, room_parts, with_single_cores
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, prices_of
 from drainwise.reclaim.quota import Balance, Over
@@ -43,7 +44,7 @@ def room_plans(
     settings: ReclaimSettings,
     history: History,
     wait: str,
-    until: PartsUntil | None = None,
+    until: OpenUntil | None = None,
 ) -> tuple[list[UserPlan], RoomMade]:
     """Return each user's part, and the room that all make together; wait: why no order may be given yet, or "".
 
@@ -78,7 +79,7 @@ def room_plans(
         for number, (whose, some) in enumerate(zip(users, ahead))
     ]
     most = {f"account {over.account}": most_of(over, balance) for over in balance.over}
-    limits = {"cycle": allowances.together(settings.max_cores, wait)}
+    limits = {"cycle": allowances.together(wait)}
     limits |= {f"user {user}": allowances.of(user, settings.max_cores, 0, "").cores for _, user in users}
     whole = made = make_room(facts, left, rows, {**most, **limits}, now, rules)
     beyond = sum(most_of(over, balance) * len(over.users) for over in balance.over)

@@ -1,8 +1,8 @@
 """Look again at the orders that stand: what no need uses is withdrawn, what others beat by far is replaced.
 
 Facts say which orders have lost their reason. Claims say which pilots of one user go in place of which of its others:
-together no more cores, gone no later than the deadlines of the orders that they replace, and far cheaper
-(`threshold.worth_replacing`). A pilot whose order was withdrawn gets no other one for a while (`history.PAUSE`).
+together no more cores, gone no later than the deadlines of the orders that they replace, and far cheaper. A pilot whose
+order was withdrawn gets no other one for a while (`history.PAUSE`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
+from drainwise.reclaim.decide.limits import Allowances
 from drainwise.reclaim.decide.room_plans import with_kept_rooms
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.history import History, cancelled_runs, cores_allowed, left_of_cycle
-from drainwise.reclaim.open_need.threshold import worth_replacing
+from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_its_way
@@ -50,6 +50,8 @@ _Replaced = list[tuple[UserPlan, list[Withdrawal]]]
 """The orders of each user that replace others, and those others."""
 _LOOKS = 300  # at groups of places, of all users
 _NAMED = 3
+_WORSE = 1.5  # an order stands until it costs so many times what another pilot costs
+_LEAST_WORSE = 300  # and core-seconds a core more
 _ENDLESS = 1e12  # cores
 
 
@@ -86,7 +88,7 @@ def withdrawals(
         others = np.array([one.run not in cancelled for one in ordered.pilots])
         spare, left = (max(0, cores - int(sizes[~others].sum())) for cores in (spare, beyond[whose[0]]))
         if needed is None:
-            price = valued(saved, sizes, ordered.figures.priority, settings)[others]
+            price = valued(saved, sizes, ordered.figures.columns.priority_factor, settings)[others]
             stays[others] = _cheapest(sizes[others], price, float(sizes[others].sum() - max(spare, left)))
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
@@ -139,7 +141,7 @@ def with_replacements(
     ordered = {(one.account, one.user) for one in snapshot.pilots if _stands(one, now)}
     by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history))]
-    cycle = left_of_cycle(history, now, settings)
+    cycle = Allowances(history, now, settings).together("")
     found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
     plans = {(one.account, one.user, one.request): one for one in plan.users}
     parts = {name: dict(one) for name, one in plan.parts.items()}
@@ -194,15 +196,18 @@ def _user(
     mine, others = ordered.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
     spent = np.concatenate((spent, others.price))
-    sizes, priority = np.concatenate((ordered.sizes, able.sizes)), np.concatenate((mine.priority, others.priority))
-    unprotected = np.concatenate((mine.unprotected, others.unprotected))
+    sizes, priority, unprotected = (
+        np.concatenate((getattr(mine.columns, name), getattr(others.columns, name)))
+        for name in ("cores", "priority_factor", "unprotected")
+    )
     price = np.where(unprotected, 0.0, valued(spent, sizes, priority, settings))
-    count, worth = len(ordered), np.maximum(worth_replacing(price / sizes), 0) * sizes
+    count, worth = len(ordered), np.maximum((price / sizes - _LEAST_WORSE) / _WORSE, 0) * sizes
     price = np.where(np.arange(len(sizes)) < count, worth, price)
     if settings.drain_only:
         late = settings.min_grace + settings.order_latency + others.columns.vacate > left
         price[count:][late & np.isinf(others.leave)] = np.inf
-    every, allowed = (*ordered.pilots, *able.pilots), cores_allowed(whose[1], history, now, settings)
+    every = (*ordered.pilots, *able.pilots)
+    allowed = Allowances(history, now, settings).of(whose[1], settings.max_cores, 0, "").cores
     return _User(whose, allowed, count, every, sizes, spent, price, mine.drained, able, closed)
 
 

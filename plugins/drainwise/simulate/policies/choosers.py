@@ -10,9 +10,9 @@ import numpy as np
 
 from drainwise.facts.waste import uncommitted_run
 from drainwise.reclaim.candidates import CUT, Candidate, Candidates, Option
+from drainwise.reclaim.choose.problem import Whole
 from drainwise.reclaim.plan import Need
-from drainwise.reclaim.totals.arrays import Whole
-from drainwise.reclaim.totals.exact import first_that_make, total_to_give
+from drainwise.simulate.policies.exact_totals import first_that_make, total_to_give
 
 
 @dataclass(frozen=True)

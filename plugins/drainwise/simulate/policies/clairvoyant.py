@@ -12,8 +12,8 @@ import numpy as np
 
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, Option
 from drainwise.reclaim.plan import Need
-from drainwise.reclaim.totals.exact import cheapest_of_total, total_to_give
 from drainwise.simulate.policies.choosers import Chosen
+from drainwise.simulate.policies.exact_totals import cheapest_of_total, total_to_give
 
 Truth = tuple[int, float, float]
 """Of one running payload: its cores, its start and its true end, UNIX s."""

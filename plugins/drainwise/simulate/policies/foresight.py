@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from drainwise.reclaim.totals.arrays import Real
-from drainwise.reclaim.totals.exact import cheapest_of_total, total_to_give
+from drainwise.reclaim.choose.problem import Real
+from drainwise.simulate.policies.exact_totals import cheapest_of_total, total_to_give
 from drainwise.simulate.policies.stepwise import Foreseen, StepDecision, StepOrder, StepView, StepwisePolicy
 
 

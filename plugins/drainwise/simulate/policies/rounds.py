@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.totals.exact import first_that_make, total_to_give
+from drainwise.simulate.policies.exact_totals import first_that_make, total_to_give
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
 
 WAIT_BEFORE_KILL = 15

@@ -10,29 +10,24 @@ then is taken from whole pilots.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from drainwise.facts.cut_deadline import busy_share
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.choose.by_cores import plan_cores
-from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Mask, Real, Rows, Whole, sums
+from drainwise.reclaim.choose.problem import Mask, Real, Whole, sums
 from drainwise.reclaim.choose.sets import MOST_PRODUCTS
-from drainwise.reclaim.cut_wastes import StatedCurve, has_curve
-from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need.threshold import open_since
-from drainwise.reclaim.plan import Need, PartOrder, UserPlan
-from drainwise.reclaim.prices import BY_WASTE, prices_of
-from drainwise.reclaim.quota import owed
+from drainwise.reclaim.decide.open_until import OpenUntil
+from drainwise.reclaim.figures import StatedCurve, has_curve
+from drainwise.reclaim.plan import PartOrder, UserPlan, still_asked
+from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PartMade
 from drainwise.room.demand import DemandLeft, RoomFacts
-from drainwise.room.user_pilots import Parts, with_parts
+from drainwise.room.user_pilots import Parts
 
 MOST_PARTS, MOST_BY_CORES = 12, 64
 """Parts of a pilot that are looked at beside what it was asked for: on its place, and where cores are counted."""
@@ -44,38 +39,13 @@ _LOOKS = 12
 """Times between now and the moment at which is looked for what is free."""
 
 
-@dataclass(frozen=True)
-class PartsUntil:
-    """Parts count until `due` (UNIX s), in chunks of so many cores. since: when each account's need opened, UNIX s."""
-
-    due: int
-    chunk: int
-    since: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Mix:
-    """What one user gives back: whole pilots by their rows, and the orders for parts of others."""
-
-    whole: tuple[int, ...]
-    parts: tuple[PartOrder, ...]
-
-
-def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> PartsUntil | None:
-    """Return until when parts count; None where no pilot can return any, or the policy does not choose by waste.
-
-    The chunk is the largest job of those who wait, on average of each account.
-    """
-    if settings.policy not in BY_WASTE or not any(one.can_return or one.asked for one in snapshot.pilots):
-        return None
-    waiting = [one for one in snapshot.accounts if owed(one) > 0]
-    since = open_since(history.since, (one.name for one in waiting), now, settings.horizon)
-    chunk = max((int(-(-one.cores_per_job // 1)) for one in waiting), default=1)
-    return PartsUntil(min(since.values(), default=now) + settings.horizon, max(1, chunk), since)
+def parts_count(snapshot: Snapshot, settings: ReclaimSettings) -> bool:
+    """Return whether parts count: some pilot can return any, and the policy chooses by waste."""
+    return settings.policy in BY_WASTE and any(one.can_return or one.asked for one in snapshot.pilots)
 
 
 class PartsAhead:
-    """What should come free in one user's pilots until parts count no more, if nothing new starts; n pilots.
+    """What should come free in pilots until parts count no more, if nothing new starts; n pilots.
 
     By the curves that pilots state, else by their other claims; of a pilot that is not believed nothing is expected.
     can: n, cores that each can return. asked, counted: n, cores that it was asked for and has not returned, and of
@@ -84,7 +54,7 @@ class PartsAhead:
     yet, as far as it should come free.
     """
 
-    def __init__(self, able: Candidates, until: PartsUntil) -> None:
+    def __init__(self, able: Candidates, until: OpenUntil) -> None:
         self.able, self.until, now = able, until, able.figures.now
         it = able.figures.columns
         self.can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
@@ -136,9 +106,23 @@ class PartsAhead:
         )
         return PartOrder(one, cores, due, chunk, back, waste, reason, counted)
 
-    def needed(self, row: int, cores: int, chunk: int) -> PartOrder:
+    def needed(self, row: int, cores: int, chunk: int = 0) -> PartOrder:
         """Return an order for cores that are needed; what the pilot was asked for stands where all of it is."""
-        return self.order(row, cores, min(cores, chunk), int(self.asked[row]) if cores == self.counted[row] else 0)
+        stands = int(self.asked[row]) if cores == self.counted[row] else 0
+        return self.order(row, cores, min(cores, chunk or self.until.chunk), stands)
+
+    def by_cores(self, cores: int) -> Parts:
+        """Return what each pilot could return of so many cores, in whole chunks, where cores are counted."""
+        chunk = self.until.chunk
+        most, stand = (np.minimum(some, cores) // chunk for some in (self.can, self.counted))
+        step = np.maximum(1, -(-most // MOST_BY_CORES))
+        pilot = np.repeat(np.arange(len(most)), -(-most // step))
+        turn = np.arange(len(pilot)) - np.searchsorted(pilot, pilot)
+        size = (most - stand)[pilot] - turn * step[pilot]
+        pilot, size, stands = pilot[size > 0], (stand[pilot] + size)[size > 0] * chunk, np.flatnonzero(stand)
+        cost = self.look(pilot, size, np.full(len(size), chunk), stand[pilot] * chunk)[2]
+        both, sizes = np.concatenate((stands, pilot)), np.concatenate((stand[stands] * chunk, size))
+        return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
 
 
 def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Whole) -> Parts:
@@ -148,7 +132,9 @@ def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Wh
     before, as many as could have room, one job; all that the pilot can return, and less of it. pilots: of all users, by
     place: where there are many, less is looked at.
     """
-    able, kinds = ahead.able, [row for row, one in enumerate(facts.kinds) if left.jobs[row] and _is_for_parts(one)]
+    able, jobs = ahead.able, enumerate(facts.kinds)
+    plain = [row for row, one in jobs if one.places == 1 and not (one.whole or one.needs.gpus or one.needs.others)]
+    kinds = [row for row in plain if left.jobs[row]]
     row = np.array(
         [row for row, one in enumerate(able.pilots) if one.can_return and not one.pieces and one.place in facts.index],
         dtype=np.int64,
@@ -195,10 +181,6 @@ def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Wh
     return Parts(row[pilot], amount, cost, np.arange(len(pilot)) < len(stands))
 
 
-def _is_for_parts(kind: JobKind) -> bool:
-    return kind.places == 1 and not (kind.whole or kind.needs.gpus or kind.needs.others)
-
-
 def with_single_cores(
     ahead: PartsAhead, parts: Sequence[PartMade], facts: RoomFacts, left: DemandLeft, going: Collection[str]
 ) -> list[PartOrder]:
@@ -222,60 +204,26 @@ def with_single_cores(
     return found
 
 
-def core_parts(ahead: PartsAhead, cores: int, chunk: int) -> Parts:
-    """Return what each pilot could return of so many cores, in whole chunks, where it is not known where jobs wait."""
-    most, stand = (np.minimum(some, cores) // chunk for some in (ahead.can, ahead.counted))
-    step = np.maximum(1, -(-most // MOST_BY_CORES))
-    pilot = np.repeat(np.arange(len(most)), -(-most // step))
-    turn = np.arange(len(pilot)) - np.searchsorted(pilot, pilot)
-    size = (most - stand)[pilot] - turn * step[pilot]
-    pilot, size, stands = pilot[size > 0], (stand[pilot] + size)[size > 0] * chunk, np.flatnonzero(stand)
-    cost = ahead.look(pilot, size, np.full(len(size), chunk), stand[pilot] * chunk)[2]
-    both, sizes = np.concatenate((stands, pilot)), np.concatenate((stand[stands] * chunk, size))
-    return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
-
-
-def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
-    """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it."""
-    chunk, ahead = until.chunk, PartsAhead(able, until)
-    cores = need.cores // chunk * chunk
-    parts = core_parts(ahead, cores, chunk)
-    if not len(parts.pilot):
-        return None
-    size, every, none = able.sizes.astype(float), np.arange(len(able)), np.zeros(len(able), dtype=np.int64)
-    loss = size * np.maximum(able.figures.now - able.figures.columns.started, 0)
-    spends, claim = np.column_stack((size, none)), prices_of(able.figures, settings)
-    rows = with_parts(Rows(every, none + KILL, none, spends, loss, claim, every, none, size[:, None]), parts)
-    one, zero = np.zeros(1, dtype=np.int64), np.zeros(1)
-    most = max(need.most, int(parts.cores[parts.stands].sum()))  # of what stands no more is returned than is needed
-    limits = Limits(one, zero, one[:, None], zero + most, one + CORES, zero)
-    gone = np.flatnonzero(plan_cores(rows, limits, float(cores), Rules(idle=0.0)).gone).tolist()
-    given = [(int(rows.pilot[row]), int(rows.spends[row, CORES])) for row in gone if rows.way[row] != KILL]
-    whole = tuple(row for row in gone if rows.way[row] == KILL)
-    return Mix(whole, tuple(ahead.needed(pilot, cores, chunk) for pilot, cores in given))
-
-
-def with_all_asked(parts: Iterable[UserPlan], until: PartsUntil | None) -> list[UserPlan]:
+def with_all_asked(parts: Iterable[UserPlan], until: OpenUntil | None) -> list[UserPlan]:
     """Return each user's part; where single cores are wanted every pilot is asked for all that is missing.
 
     Nothing idles for that, and it does not matter whose payload ends first. Together they may be asked for more than is
     missing: each cycle asks anew for what is missing then.
     """
+    found = list(parts)
     if until is None or until.chunk > 1:
-        return list(parts)
-    return [_all_asked(part, PartsAhead(part.open, until)) if part.returns else part for part in parts]
-
-
-def _all_asked(part: UserPlan, ahead: PartsAhead) -> UserPlan:
-    going, chosen = {order.pilot.run for order in part.orders}, {one.pilot.run: one.counted for one in part.returns}
-    missing, pilots = part.need.cores - part.cores_given, part.open.pilots
-    cores = np.minimum(ahead.can, missing)
-    found = [
-        ahead.order(row, chosen.get(pilots[row].run, 0), 1, int(cores[row]))
-        for row in np.flatnonzero(cores > 0).tolist()
-        if pilots[row].run not in going
-    ]
-    return replace(part, returns=tuple(found))
+        return found
+    for place, part in enumerate(found):
+        if part.returns:
+            ahead, missing = PartsAhead(part.open, until), part.need.cores - part.cores_given
+            going, chosen = {one.pilot.run for one in part.orders}, {one.pilot.run: one.counted for one in part.returns}
+            returns = (
+                ahead.order(row, chosen.get(pilot.run, 0), 1, cores)
+                for row, (pilot, cores) in enumerate(zip(part.open.pilots, np.minimum(ahead.can, missing).tolist()))
+                if cores > 0 and pilot.run not in going
+            )
+            found[place] = replace(part, returns=tuple(returns))
+    return found
 
 
 def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: float) -> tuple[Pilot, ...]:
@@ -284,11 +232,3 @@ def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: fl
     named = {one.pilot.run for part in parts for one in part.returns}
     named |= {order.pilot.run for part in parts for order in part.orders}
     return tuple(one for one in pilots if one.asked > still_asked(one, demand) and one.run not in named)
-
-
-def still_asked(pilot: Pilot, demand: float) -> int:
-    """Return the cores that a pilot of which no more is needed should have returned in all.
-
-    As long as anybody waits what it has returned stays so; else it may have again what nobody uses.
-    """
-    return pilot.returned if demand > 0 else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drainwise.reclaim.totals.arrays import Real, Whole
+from drainwise.reclaim.choose.problem import Real, Whole
 
 
 def total_to_give(sizes: Whole, cores: int, most: int) -> int:

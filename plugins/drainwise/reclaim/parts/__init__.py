@@ -1,1 +1,0 @@
-"""Parts of pilots: which cores they are asked to return, and what comes free until when."""

@@ -1,1 +1,0 @@
-"""Find pilots that make an exact total of cores, and which totals they can make."""
