@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.facts.cut_deadline import cut_waste
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.journal.outcomes import OpenOrder, realised_waste
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
-from drainwise.reclaim.columns import ClaimedValues
-from drainwise.reclaim.history import History
+from drainwise.reclaim.columns import ClaimedValues, claimed_values
+from drainwise.reclaim.history import History, PilotOutcome, doubt, trust_by_user
+from drainwise.reclaim.settings import Trust
 
 from .facts import NOW, RULES, STARTED, orders, pilot, remembering, report, snapshot
 
@@ -97,6 +102,85 @@ def test_who_is_ended_loses_what_its_last_report_says() -> None:
     said = claims_with(6.0, 2000, 4000)
     assert waste(order(said), NOW + 1000, vacated=True) == 2 * 1000 + 100 + 6 * 1500
     assert waste(order(said), NOW + 3000, vacated=True) == 2 * 2000 + (8 * 1000 - 4500) + (100 + 6 * 3500) / 2
+
+
+def running(now: int, ends: dict[int, int], ended_by: int) -> Workload:
+    """Payloads of one core each by seconds from the order on to their expected end; those are gone that end by then."""
+    found = Workload(STARTED)
+    for number, end in enumerate(length for length, cores in ends.items() for _ in range(cores)):
+        if NOW + end > ended_by:
+            start = float(NOW - 900 - number)
+            found.add(
+                RunningPayload(
+                    Payload(str(number), 1, ("true",), 86400.0, 86400.0), start, float(NOW + end), start + 86400
+                )
+            )
+    return found
+
+
+@pytest.mark.parametrize(
+    "vacate, limit, ended, vacated",
+    [
+        pytest.param(0, 3600, 3600, True, id="ended at its deadline, which bounds all ends that it states"),
+        pytest.param(0, 3595, 3592, False, id="the reference pilot, which stops its payloads ten seconds before"),
+        pytest.param(600, 3000, 3000, True, id="told to end ten minutes before its deadline, and gone"),
+        pytest.param(600, 2995, 2992, False, id="the reference pilot there"),
+        pytest.param(600, 3000, 3600, True, id="told to end ten minutes before its deadline, and there until then"),
+    ],
+)
+@pytest.mark.parametrize("ends", [{9000: 8}, {9000: 4, 20_000: 4}, {1000: 2, 9000: 6}, {2990: 1, 9000: 7}])
+def test_what_a_pilot_lost_that_states_no_end_after_its_deadline(
+    ends: dict[int, int], vacate: int, limit: int, ended: int, vacated: bool
+) -> None:
+    """Cut after an hour: by its promise, and in truth, what has not ended by then is lost; each minute it reports."""
+    lease, now = Lease(CORES, STARTED, STARTED + 500_000), NOW - 30
+    before = pilot(1, report_of(running(now, ends, now), lease, True, 0, now))
+    said = claimed_values(before, NOW, 3600)
+    assert said is not None
+    opened = dataclasses.replace(order(said, kind=CUT), vacate=vacate)
+    for heard in range(NOW + 60, NOW + ended, 60):
+        seen = report_of(running(heard, ends, heard), lease, False, 0, heard, NOW + limit)
+        opened = opened.with_report_of(pilot(1, seen), heard)
+    if not vacated:  # it has stopped them, and says so while its node clears up
+        last = report_of(Workload(STARTED), lease, False, 0, NOW + ended, NOW + limit)
+        opened = opened.with_report_of(pilot(1, last), NOW + ended)
+    left = running(now, ends, NOW + ended)
+    idle = sum(cores * max(0, ended - end) for end, cores in ends.items())
+    truth = idle + left.run_until(NOW + ended)
+    assert waste(opened, NOW + ended, vacated) == pytest.approx(truth, rel=0.03)
+    if len(ends) == 1:
+        assert sum(cut_waste(CORES, *said[1:], NOW, NOW + ended)) == pytest.approx(truth, rel=0.01)
+
+
+def heard(before: float, after: float, ended: int = 3600, vacated: bool = True) -> tuple[float, float]:
+    """What a pilot promised and what was lost that claims so much uncommitted time at its order and then (0 to 1).
+
+    From its order on all that it runs ends by its deadline, by its word.
+    """
+    most = 8.0 * (NOW - STARTED)
+    said = ClaimedValues(NOW - 60, 8.0, float(NOW), NOW + 90_000.0, NOW + 90_000.0, before * most, 0.0)
+    used, end = (0.0, NOW + 3500) if after == 0 else (8.0, NOW + 3600)
+    later = PilotReport(NOW + 3500, used, NOW, end, end, end, after * most, 0.0, 0, can_postpone_last_job=False)
+    opened = order(said, kind=CUT).with_report_of(pilot(1, later), NOW + 3500)
+    return sum(cut_waste(CORES, *said[1:], NOW, NOW + 3600)), waste(opened, NOW + ended, vacated)
+
+
+@pytest.mark.parametrize("before, after", [(1.0, 0.0), (1.0, 0.1), (0.0, 1.0), (0.1, 1.0)])
+def test_whose_claims_change_with_its_order_is_not_believed(before: float, after: float) -> None:
+    """Much to be spared and then little, or little to look harmless and then much: each is an error of its promise."""
+    promised, lost = heard(before, after)
+    possible = 8 * (NOW + 3600 - STARTED)
+    figures = trust_by_user(
+        [PilotOutcome("run", "alice", NOW, int(promised), int(lost), possible)], NOW, Trust(pilots=1)
+    )
+    assert doubt(figures["alice"], Trust(pilots=1)) > 0.5
+
+
+def test_who_claims_much_and_leaves_by_itself_long_before_its_deadline_lost_nothing() -> None:
+    """Nobody stopped what it ran, so what it claimed was none of its loss."""
+    opened = order(claims_with(8.0, 90_000, 90_000)._replace(add_uncom_time=1e5), kind=CUT)
+    assert waste(opened, NOW + 1800) == 0
+    assert waste(opened, NOW + 3590) > 1e5
 
 
 def test_a_pilot_that_drained_anyway_idles_for_its_own_reasons() -> None:

@@ -126,12 +126,14 @@ def test_the_client_stands_in_words_and_figures() -> None:
 @pytest.mark.parametrize(
     ("client", "before", "is_lost"), [("panda", 590, True), ("panda", 700, False), ("paper", 590, False)]
 )
-def test_its_own_stop_counts_as_lost_work(client: str, before: int, is_lost: bool) -> None:
+@pytest.mark.parametrize("tells_vacate", [True, False], ids=["", "an earlier journal"])
+def test_its_own_stop_counts_as_lost_work(client: str, before: int, is_lost: bool, tells_vacate: bool) -> None:
     """It has left by itself, and dropped what ran; one that had ended before its stop lost nothing."""
-    pool = snapshot(of("panda", one_payload(100, 50_000)), deficit=8)
-    plan = make_plan(pool, NOW, SITE)
+    pool = snapshot(of(client, one_payload(100, 50_000)), deficit=8)
+    plan = make_plan(pool, NOW, dataclasses.replace(SITE, min_grace=900))
     [order] = plan.orders
-    kept = dataclasses.replace(open_order_of(order_event(order, "done", "", plan, NOW)), client=client)
+    event = order_event(order, "done", "", plan, NOW)
+    kept = open_order_of(event if tells_vacate else {name: event[name] for name in event if name != "vacate"})
     ended = order.deadline - before
     wasted, _ = realised_waste(kept, Ending(kept.run, ended, vacated=False))
     assert wasted == (8 * (ended - NOW + 100) if is_lost else 0)

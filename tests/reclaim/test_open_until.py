@@ -91,6 +91,23 @@ def test_jobs_of_those_who_wait_that_end_count_as_well() -> None:
     assert len(ordered(plan(with_own, since=NOW - HORIZON, ends={"bob": MANY_ENDS["alice"]}))) == 2
 
 
+def test_a_core_that_is_taken_serves_several_short_jobs() -> None:
+    """Two of bob's jobs run, and end within the hour: so does the next one in a core that is taken."""
+    pilots = [pilot(number, started=NOW - 900 * (number + 1)) for number in range(12)]
+    own = [dataclasses.replace(pilot(20 + one, None, user="bob"), account="group_b") for one in range(2)]
+    seen = snapshot(*pilots, deficit=64)
+    using = tuple(
+        dataclasses.replace(one, cores_in_use=16, cores_owed=80) if one.name == "group_b" else one
+        for one in seen.accounts
+    )
+    with_own = dataclasses.replace(seen, pilots=(*seen.pilots, *own), accounts=using)
+    long_jobs, short_jobs = (
+        ordered(plan(with_own, ends={"bob": EndsSeen(7200 / hours, 7200 * 3600)})) for hours in (100, 1)
+    )
+    assert len(long_jobs) > 2 * len(short_jobs) > 0
+    assert len(ordered(plan(with_own, since=NOW - HORIZON, ends={"bob": EndsSeen(7200, 7200 * 3600)}))) == 8
+
+
 def test_what_a_limit_leaves_to_later_cycles_is_missing_too() -> None:
     """More end by themselves than may be ordered now, and fewer than are wanted."""
     seen = snapshot(*(busy(number, 60 + number) for number in range(10)), deficit=72)

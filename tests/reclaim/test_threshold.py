@@ -53,6 +53,16 @@ def test_who_reports_nothing_becomes_no_cheaper() -> None:
     assert threshold_of(silent, 64, HOUR) == threshold_of(silent, 64, 0) > threshold_of(TWELVE, 64, HOUR)
 
 
+def test_where_a_core_serves_several_jobs_less_is_paid() -> None:
+    it, columns = TWELVE, TWELVE.columns
+    found = [
+        threshold.threshold_of(it.kill_waste, columns.cores, columns.believed, 64, 0.0, 900, times)
+        for times in (0.0, 0.5, 1.0, 3.0, 100.0)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > found[-1] == 0, "the cheapest one alone serves all"
+
+
 def test_of_those_that_end_by_themselves_less_is_paid() -> None:
     it, columns = TWELVE, TWELVE.columns
     nobody = np.zeros(12, dtype=bool)

@@ -137,7 +137,9 @@ def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
 
 def _order(order: Order, taken: int) -> dict[str, object]:
     claims = claimed_values(order.pilot, taken, EVER) if order.candidate.remaining is not None else None
-    return {**order_as_json(order), "promised": order.promised, "claims": None if claims is None else claims._asdict()}
+    said = None if claims is None else claims._asdict()
+    plain = {**order_as_json(order), "promised": order.promised, "claims": said}
+    return {**plain, "vacate": order.candidate.vacate} if order.candidate.vacate else plain
 
 
 def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, only: str = "") -> dict[str, object]:

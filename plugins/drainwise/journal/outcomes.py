@@ -9,12 +9,15 @@ batch system ended it:
            and cores S × time since, at least S − C and at most S − (C − B)⁺ core-seconds idled.
            A pilot that said itself that it drains idles anyway: nothing is counted.
     lost   nothing when it left by itself; when it was ended, what its last report says killing it loses at that moment:
-           of a pilot that was ordered to drain, only what had not ended by then. The records bound that as well: at
-           most C was lost; and when more of its cores were busy since the order than it says, work went on that it did
-           not count: at least that much. A pilot that should have left by itself before, by its report at the order,
-           broke its promise: then the payloads of that report count as lost, whatever it says later.
+           of a pilot that was ordered to drain, only what had not ended by then. A pilot states no end after that of
+           its own lease: what should end right when it is ended by its order ran on. The records bound that as well:
+           at most C was lost; and when more of its cores were busy since the order than it says, work went on that it
+           did not count: at least that much. A pilot that should have left by itself before, by its report at the
+           order, broke its promise: then the payloads of that report count as lost, whatever it says later.
 
-A client that stops by itself before its deadline and drops what runs (`facts.clients`) counts as ended then.
+A pilot that stops by itself before its deadline and drops what runs counts as ended then: a client that does
+(`facts.clients`), and one that was to be cut, in the minute before it is begun to be ended. What such a pilot says
+in that minute tells what is left, so its report before that counts.
 
 Where the batch system has no CPU time (none could be measured, or it keeps no accounting) the reports alone count.
 A pilot that was not believed at its order promised nothing and says nothing: ended, it lost cores × run time, or where
@@ -32,13 +35,15 @@ from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, whole
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Ending, Pilot
-from drainwise.reclaim.candidates import KILL, LEAVE
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
 from drainwise.reclaim.history import PastOrder, PilotOutcome
 from drainwise.reclaim.settings import BROKEN_PROMISES
 
 EVER = 1 << 62
 """Seconds: a heartbeat of any age."""
+_STOPS = 60
+"""Seconds before it is ended in which a pilot that was to be cut stops its payloads itself."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class OpenOrder:
     it was not believed at its order. draining: it said itself that it drains. idle: what idled from the order until
     `since`, by its reports before. returned: cores of its lease that it went without at its order; it may have held
     them before. seen: what a kill at the order would have lost, of a pilot of which no more was known; else None.
+    vacate: seconds before its deadline at which it is begun to be ended, or ends by itself.
     """
 
     run: str
@@ -67,16 +73,22 @@ class OpenOrder:
     since: int
     idle: float = 0.0
     promised: ClaimedValues | None = None
-    client: str = PAPER.name
     returned: int = 0
     seen: int | None = None
+    vacate: int = 0
+
+    @property
+    def stop(self) -> int:
+        """When it is begun to be ended, UNIX s."""
+        return max(self.ordered, self.deadline - self.vacate)
 
     def with_report_of(self, pilot: Pilot, now: int) -> OpenOrder:
         """Return the order with its pilot's report at `now` (UNIX s) in place of an older one."""
         if self.claims is None:
             return self
         said = claimed_values(pilot, now, EVER)
-        if said is None or said.heartbeat <= self.claims.heartbeat or now < self.since:
+        latest = self.stop - _STOPS if self.kind == CUT else EVER
+        if said is None or not self.claims.heartbeat < said.heartbeat <= latest or now < self.since:
             return self
         idle = self.idle + _idle_and_lost(self.cores, self.claims, self.since, now)[0]
         return replace(self, claims=said, since=now, idle=idle)
@@ -115,6 +127,8 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
         if order.kind == KILL:  # it was not ordered to drain: what ran went on running
             idle = (order.cores - order.claims.used_cpu) * (ended - order.since)
             lost = _killed(order.claims, ended)
+        elif was_stopped(order, ending) and _states_its_stop(order, order.claims, ended):
+            idle, lost = _cut_short(order, order.claims, ended)
         said = order.idle + idle
         idle = _by_records(order, said, ended, ending.cpu_seconds)
         lost, idle = max(lost, said - idle), 0.0 if order.draining else idle
@@ -127,9 +141,31 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
 
 
 def was_stopped(order: OpenOrder, ending: Ending) -> bool:
-    """Return whether its payloads were ended: by the batch system, or by its client's own stop before the deadline."""
-    early = PROFILES.get(order.client, PAPER).stops_before
-    return ending.vacated or (early > 0 and ending.ended >= max(order.ordered, order.deadline - early))
+    """Return whether its payloads were ended: by the batch system, or by its own stop before that."""
+    if ending.vacated:
+        return True
+    return ending.ended >= order.stop - _STOPS if order.kind == CUT else order.vacate > 0 and ending.ended >= order.stop
+
+
+def _states_its_stop(order: OpenOrder, said: ClaimedValues, ended: int) -> bool:
+    """Return whether the last end that a pilot stated after its order is when it was stopped, not that of a payload."""
+    end, window = said.last_exp_job_end, order.stop - _STOPS
+    return (
+        end != (order.promised or said).last_exp_job_end and window <= min(end, ended) and end <= max(ended, order.stop)
+    )
+
+
+def _cut_short(order: OpenOrder, said: ClaimedValues, ended: int) -> tuple[float, float]:
+    """Return what idled since its last report and was lost, of a pilot whose payloads ran on at their stated end.
+
+    Between the ends that it states so many cores are busy on average as run at the last one, or more.
+    """
+    end, running = said.last_exp_job_end, said.used_cpu * (said.last_exp_job_end - said.first_exp_job_end)
+    busy = order.cores * (end - said.first_exp_job_end) - said.add_final_exp_waste
+    share = min(1.0, max(0.0, busy / running)) if running > 0 else 1.0
+    idle, _ = _idle_and_lost(order.cores, said, order.since, min(ended, end))
+    ran_on = ended - max(order.since, end)
+    return idle + (order.cores - share * said.used_cpu) * max(0.0, ran_on), share * _killed(said, ended)
 
 
 def is_broken(order: OpenOrder, ending: Ending) -> bool:
@@ -189,9 +225,11 @@ def open_order_of(event: Event) -> OpenOrder:
         claims=said,
         since=time,
         promised=said,
-        client=text(event, "client") if "client" in event else PAPER.name,
         returned=whole(event, "returned") if "returned" in event else 0,
         seen=whole(event, "kill_waste") if said is None and event.get("standing") == OBSERVED else None,
+        vacate=whole(event, "vacate")
+        if "vacate" in event
+        else PROFILES.get(str(event.get("client")), PAPER).stops_before,
     )
 
 

@@ -56,7 +56,7 @@ class Candidate:
 
     rule: why its report is not believed or not taken as it is, "" when it is. draining: it says itself that it takes no
     payload any more, so what idles on its cores is lost with an order or without. options: the ways to end it that
-    count, the cheapest first.
+    count, the cheapest first. vacate: seconds before its deadline at which it is begun to be ended.
     """
 
     pilot: Pilot
@@ -69,6 +69,7 @@ class Candidate:
     priority_factor: int
     draining: bool
     options: tuple[Option, ...]
+    vacate: int = 0
 
     @property
     def ends(self) -> str:
@@ -183,6 +184,7 @@ def _candidate(
         priority_factor=(report is not None and report.priority_factor) or 0,
         draining=bool(it.draining),
         options=tuple(options),
+        vacate=int(it.vacate),
     )
 
 

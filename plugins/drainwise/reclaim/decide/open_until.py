@@ -22,6 +22,9 @@ How often that happens is learned from what was seen in the last days: the cores
 before their lease did, for each core-second for which pilots were seen. Before much is known the pilots that are there
 tell something: as many should end as have begun.
 
+A core that is taken now serves more than one job where jobs of those who wait are short: what ends in it within the
+time that is left makes room for the next one.
+
 How many it will be is uncertain: of few large pilots more than of many small ones. So a decision looks at three
 numbers, each with its probability, and not at one.
 """
@@ -210,15 +213,20 @@ def _without(part: UserPlan, held: Mapping[str, str], places: Collection[str], l
 
 
 def _own_ends(snapshot: Snapshot, need: OpenUntil, now: int, history: History) -> Sequence[float]:
-    """Return the cores that should come free by then as jobs of those who wait end, and the variance of the number."""
-    found = [(0.0, 0.0)]
+    """Return the cores that should come free by then as jobs of those who wait end, and the variance of the number.
+
+    What starts in them ends, too, so the third number is how often a core in which their jobs run comes free by then.
+    """
+    mean = variance = held = 0.0
     for (account, user), pilots in pilots_by_user(snapshot.pilots).items():
         if account in need.since:
             sizes = np.array([one.cores for one in pilots], dtype=np.int64)
             started = np.array([one.started for one in pilots], dtype=float)
-            seen = history.ends.get(user, EndsSeen())
-            found.append(cores_that_end(sizes, started, now, need.due - now, seen))
-    return sum(mean for mean, _ in found), sum(spread**2 for _, spread in found)
+            rate = rate_of_ends(sizes, started, now, history.ends.get(user, EndsSeen()))
+            times, cores = rate * max(0, need.due - now), float(sizes.sum())
+            mean, held = mean + cores * times, held + cores
+            variance += float((sizes.astype(float) ** 2).sum()) * times
+    return mean, variance, mean / max(1.0, held)
 
 
 def _prices(
@@ -233,9 +241,9 @@ def _prices(
     """Return what ending a pilot now is worth where one alone is enough, and where several of a place are needed.
 
     In core-seconds a core, with what waiting for another one is worth.
-    own: cores that come as jobs of those who wait end, and the variance: for the `missing` cores of all users. Pilots
-    that end anywhere make no room that needs several pilots of one place. Where more come within the `left` seconds
-    than are missing, nobody waits for all of that time. Who is ended later loses what it does in its least time, too.
+    own: see `_own_ends`: for the `missing` cores of all users. Pilots that end anywhere make no room that needs several
+    pilots of one place. Where more come within the `left` seconds than are missing, nobody waits for all of that time.
+    Who is ended later loses what it does in its least time, too.
     """
     it, mine, found = part.open.figures.columns, part.cores_given + part.later, list[float]()
     mean, spread = cores_that_end(it.cores, it.started, now, left, history.ends.get(part.user, EndsSeen()))
@@ -243,7 +251,7 @@ def _prices(
     kill, least, share = part.open.figures.kill_waste, least_time(settings), mine / max(1, missing)
     for ends, off in ((mean + own[0] * share, math.sqrt(spread**2 + own[1] * share)), (0.0, 0.0)):
         price = sum(
-            probability * (threshold_of(kill, it.cores, again, mine, others, left) + least)
+            probability * (threshold_of(kill, it.cores, again, mine, others, left, own[2]) + least)
             for others, probability in likely(ends, off)
             if mine > others
         )
@@ -270,12 +278,15 @@ def room_now(made: RoomMade | None, users: Sequence[UserPlan]) -> RoomMade | Non
     return replace(made, places=tuple(kept), jobs={name: number for name, number in jobs.items() if number > 0})
 
 
-def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int) -> float:
+def threshold_of(
+    kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int, times: float = 0.0
+) -> float:
     """Return the least core-seconds a core below which as many cores should come within `left` seconds as are wanted.
 
     kill_waste (core-seconds), cores: of the pilots that may get an order. comes_again: whether a pilot starts payloads
     one after the other, so that it becomes cheap again. others: cores that should come by themselves; those of pilots
-    that are ended now are none of them any more.
+    that are ended now are none of them any more. times: how many more jobs, one after the other, a core serves that is
+    taken now.
     """
     if wanted <= others or not len(cores):
         return 0.0
@@ -283,7 +294,7 @@ def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: floa
     order = np.argsort(each, kind="stable")
     threshold, sizes = each[order], cores[order]
     ended, flows = np.cumsum(sizes), np.cumsum(sizes * comes_again[order])
-    reach = ended + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
+    reach = ended * (1 + times) + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
     reach += others * (1 - ended / ended[-1])
     enough = np.flatnonzero(reach >= wanted)
     return float(threshold[enough[0]] if len(enough) else threshold[-1])
