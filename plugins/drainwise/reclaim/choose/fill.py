@@ -211,9 +211,14 @@ class _Kind:
         return problem.rows.place[problem.pieces_by(rows)]
 
     def _refuse(self, rows: Whole, limit: int) -> None:
-        """Bar all rows that a limit does not let go alone, else the dearest it counts of those it refuses together."""
+        """Bar all rows that a limit does not let go alone, else the dearest it counts of those it refuses together.
+
+        All limits are looked at the first time, then the one that refuses.
+        """
         state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
-        barred = np.flatnonzero(state.open(np.arange(len(state.gone))))
+        bound = (limits.binds == limit).any(axis=1)[table.user] if self.barred else np.ones(len(table), dtype=bool)
+        barred = np.flatnonzero(bound)
+        barred = barred[state.open(barred)]
         binds, way = limits.binds[table.user[barred]], state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
         amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]
