@@ -216,9 +216,8 @@ class _Kind:
         All limits are looked at the first time, then the one that refuses.
         """
         state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
-        bound = (limits.binds == limit).any(axis=1)[table.user] if self.barred else np.ones(len(table), dtype=bool)
-        barred = np.flatnonzero(bound)
-        barred = barred[state.open(barred)]
+        bound = (limits.binds == limit).any(axis=1) | (not self.barred)
+        barred = np.flatnonzero(bound[table.user] & state.open(np.arange(len(table))))
         binds, way = limits.binds[table.user[barred]], state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
         amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]

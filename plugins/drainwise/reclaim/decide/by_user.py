@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Optional
 
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
@@ -26,11 +25,11 @@ def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence
 
 
 def able_and_closed_by_user(
-    pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Optional[Why] = None
+    pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Why = why_closed
 ) -> Mapping[tuple[str, str], tuple[Candidates, Closed]]:
     """Return `able_and_closed` of each user, by account and user: the figures of all pilots are calculated at once."""
     every = candidates_of(pilots, now, settings, history)
-    closed = [(why or why_closed)(one, now, settings, history) for one in every.pilots]
+    closed = [why(one, now, settings, history) for one in every.pilots]
     rows: dict[tuple[str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for row, (pilot, reason) in enumerate(zip(every.pilots, closed)):
         rows[pilot.account, pilot.user][bool(reason)].append(row)
@@ -41,12 +40,12 @@ def able_and_closed_by_user(
 
 
 def able_and_closed(
-    pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Optional[Why] = None
+    pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Why = why_closed
 ) -> tuple[Candidates, Closed]:
     """Return the pilots that may get an order at `now` (UNIX s), and the others; why: as `why_closed`, which it is by
     default.
     """
-    closed = {one.run: reason for one in pilots if (reason := (why or why_closed)(one, now, settings, history))}
+    closed = {one.run: reason for one in pilots if (reason := why(one, now, settings, history))}
     able = candidates_of((one for one in pilots if one.run not in closed), now, settings, history)
     others = candidates_of((one for one in pilots if one.run in closed), now, settings, history)
     return able, (others, closed)
