@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks.figures import Figure
-from drainwise.reclaim.choose.by_cores import CoresPlan, plan_cores
+from drainwise.reclaim.choose.by_cores import CoresPlan, plan_cores, whole_pilots
 from drainwise.reclaim.choose.plan import IDLE, Rules
-from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import CORES, Limits, Real, Whole
 
 PILOTS = 100_000
 LARGEST = 1 << 17
@@ -121,10 +121,8 @@ def totals(sizes: Whole) -> tuple[int, ...]:
 
 def decide(sizes: Whole, waste: Real, cores: int) -> CoresPlan:
     """The pilots of one user that go for so many cores; all have run as long."""
-    every, size, none = np.arange(len(sizes)), sizes.astype(float), np.zeros(1, dtype=np.int64)
-    spends = np.column_stack((size, 0 * size))
-    ways = np.full(len(sizes), KILL)
-    rows = Rows(every, ways, 0 * every, spends, 3600 * size, waste, every, 0 * every, size[:, None])
+    size, none = sizes.astype(float), np.zeros(1, dtype=np.int64)
+    rows = whole_pilots(size, 0 * sizes, 3600 * size, waste)
     limits = Limits(none, np.zeros(1), none[:, None], np.array([2.0**53]), np.array([CORES]), np.array([np.nan]))
     return plan_cores(rows, limits, cores, Rules())
 

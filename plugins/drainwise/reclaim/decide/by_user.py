@@ -24,10 +24,13 @@ def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence
     return found
 
 
-def able_and_closed_by_user(
+def able_and_closed(
     pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Why = why_closed
 ) -> Mapping[tuple[str, str], tuple[Candidates, Closed]]:
-    """Return `able_and_closed` of each user, by account and user: the figures of all pilots are calculated at once."""
+    """Return the pilots of each user that may get an order at `now` (UNIX s), and the others, by account and user.
+
+    The figures of all pilots are calculated at once, when they are looked at first. why: tells why one may get none.
+    """
     every = candidates_of(pilots, now, settings, history)
     closed = [why(one, now, settings, history) for one in every.pilots]
     rows: dict[tuple[str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
@@ -37,15 +40,3 @@ def able_and_closed_by_user(
         whose: (every.some(able), (every.some(others), {every.pilots[row].run: closed[row] for row in others}))
         for whose, (able, others) in rows.items()
     }
-
-
-def able_and_closed(
-    pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Why = why_closed
-) -> tuple[Candidates, Closed]:
-    """Return the pilots that may get an order at `now` (UNIX s), and the others; why: as `why_closed`, which it is by
-    default.
-    """
-    closed = {one.run: reason for one in pilots if (reason := why(one, now, settings, history))}
-    able = candidates_of((one for one in pilots if one.run not in closed), now, settings, history)
-    others = candidates_of((one for one in pilots if one.run in closed), now, settings, history)
-    return able, (others, closed)

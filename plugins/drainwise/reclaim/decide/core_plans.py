@@ -12,21 +12,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, in_order
 from drainwise.reclaim.candidates import in_words as words_of
-from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
+from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts, whole_pilots
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import CORES, STANDING, Limits, Real, Rows, Whole, sums
-from drainwise.reclaim.choose.problem import KILL as KILLED
-from drainwise.reclaim.decide.by_user import able_and_closed_by_user
+from drainwise.reclaim.choose.problem import CORES, STANDING, Limits, Real, Whole, sums
+from drainwise.reclaim.decide.by_user import able_and_closed
 from drainwise.reclaim.decide.limits import Allowances
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.decide.parts import PartsAhead
 from drainwise.reclaim.figures import cut_wastes, figures_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Need, Order, UserPlan
-from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
+from drainwise.reclaim.prices import policy_called, prices_of
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.user_pilots import with_parts
@@ -49,11 +48,14 @@ def core_plans(
         return []
     names = {over.account for over in balance.over}
     pilots = [one for one in snapshot.pilots if one.account in names]
-    by_user = able_and_closed_by_user(pilots, now, settings, history)
+    by_user = able_and_closed(pilots, now, settings, history)
     users = [(over.account, user) for over in balance.over for user in over.users]
     every = [one for user in users for one in by_user[user][0].pilots]
     whose = np.repeat(np.arange(len(users)), [len(by_user[user][0]) for user in users])
-    rows, count, cores = _rows(every, whose, now), len(every), balance.deficit
+    count, cores = len(every), balance.deficit
+    sizes = np.array([one.cores for one in every], dtype=float)
+    age = np.array([max(0, now - one.started) for one in every], dtype=float)
+    rows = whole_pilots(sizes, whose, sizes * age, 0 * sizes)
     if until is not None:
         ahead = PartsAhead(in_order(tuple(every), now, settings, history), until)
         rows = with_parts(rows, ahead.by_cores(cores))
@@ -125,27 +127,16 @@ def _limits(
     )
     delays = np.ones(len(most), dtype=bool)
     delays[1:begin] = False
-    extra = settings.extra_cores if settings.policy in BY_WASTE else 0  # another price is no waste
     limits = Limits(
         np.array([accounts[account] - 1 for account, _ in users], dtype=np.int64),
         np.arange(len(users), dtype=float),
         binds,
         most,
         np.full(len(most), CORES),
-        np.full(len(users), math.nan if extra is None else extra),
+        np.full(len(users), float(allowances.most_extra)),
         np.array([allowances.extra[user] for _, user in users], dtype=float),
     )
     return limits, CoresNeed(cores, balance.below_share, wider, delays)
-
-
-def _rows(pilots: Sequence[Pilot], user: Whole, now: int) -> Rows:
-    """Return pilots as rows in one place, each to go as a whole; of no claim yet."""
-    every = np.arange(len(pilots))
-    cores = np.array([pilot.cores for pilot in pilots], dtype=float)
-    age = np.array([max(0, now - pilot.started) for pilot in pilots], dtype=float)
-    spends = np.column_stack((cores, 0 * cores))
-    ways = np.full(len(pilots), KILLED)
-    return Rows(every, ways, user, spends, cores * age, 0 * cores, every, 0 * every, cores[:, None])
 
 
 def orders_of(among: Candidates, rows: Whole | None = None) -> tuple[Order, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import NamedTuple
 
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.history import HOUR, History, why_closed
+from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.settings import ReclaimSettings
 
 MOST_GPUS, MOST_OF_CYCLE, MOST_IN_HOUR = "max_gpus_per_user_per_hour", "max_cores_per_cycle", "max_cores_per_hour"
@@ -49,11 +51,14 @@ class Allowed(NamedTuple):
 class Allowances:
     """What users may be ordered to give back at `now` (UNIX s).
 
-    extra: cores that a user's reports have cost it within the hour beyond what facts took, by user.
+    most_extra: cores beyond what facts take that reports may cost a user, not a number where its pilots say it; extra:
+    what they have cost it within the hour, by user.
     """
 
     def __init__(self, history: History, now: int, settings: ReclaimSettings) -> None:
         self._settings, self._lately, self.extra = settings, Counter[str](), Counter[str]()
+        most = math.nan if settings.extra_cores is None else settings.extra_cores
+        self.most_extra = most if settings.policy in BY_WASTE else 0  # another policy's price is no waste
         for one in history.orders:
             if one.time > now - HOUR:
                 self._lately[one.user] += one.cores

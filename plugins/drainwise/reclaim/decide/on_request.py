@@ -92,7 +92,7 @@ def clearing_plans(
         site = replace(site, drain_only=True, min_age=0, min_grace=site.grace)  # the node closes for all, and then
         for (name, account, user), theirs in sorted(pilots.items()):
             if name == clearing.name:
-                able, closed = able_and_closed(theirs, now, site, history)
+                able, closed = able_and_closed(theirs, now, site, history)[account, user]
                 cores, orders = sum(one.cores for one in theirs), tuple(_order(one, clearing, deadline) for one in able)
                 need = Need(cores, cores)
                 plans.append(UserPlan(account, user, cores, 0, "", orders, able, closed, need, clearing.name))

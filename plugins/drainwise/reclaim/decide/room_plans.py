@@ -6,7 +6,6 @@ then have the room. The batch system's facts decide how many cores each user giv
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates, in_order
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.decide.by_user import able_and_closed_by_user
+from drainwise.reclaim.decide.by_user import able_and_closed
 from drainwise.reclaim.decide.core_plans import orders_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import Allowances
@@ -26,7 +25,7 @@ from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.decide.parts import PartsAhead, room_parts, with_single_cores
 from drainwise.reclaim.history import History, why_closed
 from drainwise.reclaim.plan import Need, Order, UserPlan
-from drainwise.reclaim.prices import BY_WASTE, prices_of
+from drainwise.reclaim.prices import prices_of
 from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
 from drainwise.reclaim.settings import ReclaimSettings
@@ -53,7 +52,7 @@ def room_plans(
     facts, left, rules = kinds.facts, kinds.left, Rules(compete=settings.reports_compete)
     names = {over.account for over in balance.over}
     pilots = [one for one in snapshot.pilots if one.account in names]
-    by_user = able_and_closed_by_user(pilots, now, settings, history, why_closed_for_room)
+    by_user = able_and_closed(pilots, now, settings, history, why_closed_for_room)
     users = [(over.account, user) for over in balance.over for user in over.users]
     count = [len(by_user[whose][0]) for whose in users]
     begin = np.cumsum([0, *count]).tolist()
@@ -64,15 +63,13 @@ def room_plans(
     places = Counter(place for pilot in able.pilots for place, _ in pilot.returns()) if until is not None else {}
     on_places = np.array([places.get(one.name, 0) for one in facts.places], dtype=np.int64)
     allowances = Allowances(history, now, settings)
-    extra = math.nan if settings.extra_cores is None else settings.extra_cores
-    extra = extra if settings.policy in BY_WASTE else 0  # another policy's order is no waste
     rows = [
         UserPilots(
             *whose,
             (f"account {whose[0]}", f"user {whose[1]}", "cycle"),
             able.pilots[begin[number] : begin[number + 1]],
             prices[begin[number] : begin[number + 1]],
-            extra,
+            allowances.most_extra,
             allowances.extra[whose[1]],
             None if some is None else room_parts(some, facts, left, on_places),
         )

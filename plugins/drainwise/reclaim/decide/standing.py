@@ -20,7 +20,7 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import whole_cores
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.choose.by_cores import plan_cores
+from drainwise.reclaim.choose.by_cores import plan_cores, whole_pilots
 from drainwise.reclaim.choose.choose import choose
 from drainwise.reclaim.choose.fill import reprieve
 from drainwise.reclaim.choose.plan import Rules
@@ -140,8 +140,9 @@ def with_replacements(
     """
     ordered = {(one.account, one.user) for one in snapshot.pilots if _stands(one, now)}
     by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
-    users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history))]
-    cycle = Allowances(history, now, settings).together("")
+    allowances = Allowances(history, now, settings)
+    users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history, allowances))]
+    cycle = allowances.together("")
     found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
     plans = {(one.account, one.user, one.request): one for one in plan.users}
     parts = {name: dict(one) for name, one in plan.parts.items()}
@@ -185,14 +186,19 @@ class _User:
 
 
 def _user(
-    whose: tuple[str, str], pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History
+    whose: tuple[str, str],
+    pilots: Sequence[Pilot],
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    allowances: Allowances,
 ) -> _User | None:
     """Return a user with orders that stand and pilots that may get one; an order for a request is not looked at."""
     some = [one for one in pilots if _stands(one, now) and one.run not in history.requested]
     if not some:
         return None
     ordered, left = _going_on(some, now, settings, history), max(one.deadline or now for one in some) - now
-    able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history)
+    able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history)[whose]
     mine, others = ordered.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
     spent = np.concatenate((spent, others.price))
@@ -207,7 +213,7 @@ def _user(
         late = settings.min_grace + settings.order_latency + others.columns.vacate > left
         price[count:][late & np.isinf(others.leave)] = np.inf
     every = (*ordered.pilots, *able.pilots)
-    allowed = Allowances(history, now, settings).of(whose[1], settings.max_cores, 0, "").cores
+    allowed = allowances.of(whose[1], settings.max_cores, 0, "").cores
     return _User(whose, allowed, count, every, sizes, spent, price, mine.drained, able, closed)
 
 
@@ -250,9 +256,8 @@ def _cheapest(sizes: Whole, price: Real, cores: float) -> Mask:
 
     Those with orders count as any other: which of them stand is what is chosen.
     """
-    every, each = np.arange(len(sizes)), sizes.astype(float)
-    spends = np.column_stack((each, 0 * each))
-    rows = Rows(every, every * 0 + KILL, 0 * every, spends, 0 * each, price, every, 0 * every, each[:, None])
+    each = sizes.astype(float)
+    rows = whole_pilots(each, 0 * sizes, 0 * each, price)
     return plan_cores(rows, _limits([[0]], [_ENDLESS]), cores, Rules(idle=0.0)).gone
 
 
