@@ -125,6 +125,7 @@ def test_the_log_tells(schedd: Schedd, opened: Opener) -> None:
     number = backend.start(job("a"))
     assert states(backend, number) == {number: (WAITING, 0)}
     schedd.write(1, "001", "Job executing on host: <127.0.0.1:1>")
+    schedd.queue[0]["JobStatus"] = RUNS
     assert states(backend, number) == {number: (RUNNING, 0)}
     schedd.end(1, 3)
     assert states(backend, number) == {number: (DONE, 3)}

@@ -35,7 +35,8 @@ class EventLog:
         """Yield the new events. An event that cannot be read ends them; the queue is queried for the rest."""
         # Half an event, or one that nobody knows: it is read again with the next news, or left out.
         with contextlib.suppress(*_FAULTS):
-            for event in self._log.events(stop_after=0):
+            # With 0 the bindings wait a second where the daemons' clock is a tick behind Python's.
+            for event in self._log.events(stop_after=-1):
                 values = {name: event[name] for name in event.keys()}  # noqa: SIM118 - no Mapping in 23.9
                 yield Event(f"{event.cluster}.{event.proc}", event.type.name, float(event.timestamp), values)
 
