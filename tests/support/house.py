@@ -147,12 +147,6 @@ HOUSE = {
         plain=False,
     ),
     "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False),
-    "simulate.lies": Room(
-        USER,
-        "anybody",
-        "journal pilot.decide pilotad pool reclaim reclaim.decide simulate",
-        plain=False,
-    ),
     "prologs": Room(NODE, "job's user, root", "common facts features"),
     "cli.feature_commands": Room(
         EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
@@ -217,12 +211,12 @@ BUDGETS = {
     "launch/batch": Budget(1_901, "htcondor.launch slurm.launch sge local.launch_backend"),
     "estimate": Budget(1_972, "estimate estimate.records"),
     "validate": Budget(1_380, "validate"),
-    "simulate": Budget(2_575, "simulate simulate.lies simulate.policies"),
+    "simulate": Budget(2_353, "simulate simulate.policies"),
 }
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 50_012
+LARGEST_SUM = 49_790
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 

@@ -18,11 +18,11 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import DAY, History, PastOrder, PilotOutcome, trust_by_user
 from drainwise.reclaim.plan import Order
 from drainwise.simulate.demand_burst import CLAIMANT, fitting, moments, pilots_of
-from drainwise.simulate.lies.lie import Lie
-from drainwise.simulate.lies.lying_site import USERS, LyingSite
 from drainwise.simulate.scenario import SCOUTS, Scenario
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN, SimulatedEstimates, workload_of
+from lies.lie import Lie
+from lies.lying_site import USERS, LyingSite
 
 _HEARD = 600  # seconds between two looks at the reports of pilots with an order
 
