@@ -274,5 +274,5 @@ def test_nodes_that_refuse_the_agent_do_not_keep_it_from_all_others(refusing: in
     while not pool.acts and now < NOW + 10_000:
         done = cycle(pool, memory, journal, clock=lambda now=now: now)
         failures = failures + 1 if done.halted else 0
-        now += int(rest(60.0, 600.0, failures, 1.0))
+        now += int(rest(60.0, failures, 1.0))
     assert pool.acts

@@ -22,7 +22,7 @@ from drainwise.reclaim.unmet_demand import Round, UnmetDemand, watched
 
 from .memory_pool import NOW, SETTINGS
 
-SITE = dataclasses.replace(SETTINGS, max_cores_per_user_hour=1_000_000, time_to_start=180, demand_pause=900)
+SITE = dataclasses.replace(SETTINGS, max_cores_per_user_hour=1_000_000, time_to_start=180)
 PERIOD = 60
 ROOM = Amounts(8, 16_384)
 

@@ -126,15 +126,6 @@ def test_who_is_dear_to_drain_waits_as_well() -> None:
     assert ordered(plan(snapshot(*drains, deficit=8), ends=MANY_ENDS)) == []
 
 
-def test_who_has_been_spared_too_often_does_not_wait() -> None:
-    """The protection of the dearest has run out, so it goes first, and now."""
-    dear = busy(8, 19_000)
-    settings = dataclasses.replace(OPEN, trust=dataclasses.replace(OPEN.trust, spared=3))
-    for spared, orders in ((2, []), (3, [dear.run])):
-        history = History(spared={dear.run: spared}, ends=MANY_ENDS)
-        assert ordered(make_plan(snapshot(*OLD[:8], dear, deficit=8), NOW, settings, history)) == orders
-
-
 def test_in_the_last_moments_all_go_whatever_they_cost() -> None:
     for left, orders in ((HORIZON // 2, 1), (LAST_MOMENTS, 2), (0, 2), (-LAST_MOMENTS, 2)):
         assert len(ordered(plan(snapshot(*OLD, YOUNG, deficit=16), since=NOW - HORIZON + left))) == orders

@@ -259,6 +259,6 @@ def test_the_journal_keeps_it() -> None:
     memory = Memory()
     memory.note(untaken_event(one, BEGIN))
     assert untaken_of(untaken_event(one, BEGIN)) == one
-    assert dict(memory.history(BEGIN, SETTINGS).untaken) == {one.kind: one}
+    assert dict(memory.history(BEGIN).untaken) == {one.kind: one}
     memory.note(untaken_event(UntakenRoom("b", one.kind), BEGIN + 1))
-    assert not memory.history(BEGIN, SETTINGS).untaken
+    assert not memory.history(BEGIN).untaken

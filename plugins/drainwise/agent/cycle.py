@@ -143,9 +143,9 @@ class AgentCycle:
         if self.acting and not self.stopping():
             earlier = self._follow_up(snapshot, closings, now, noted)
             self._note(outcome=earlier)
-        history = replace(memory.history(now, settings), requests=requests)
+        history = replace(memory.history(now), requests=requests)
         basis = CycleBasis(snapshot, now, settings, history)
-        self._note(basis=basis, view=replace(seen, doubted=doubted_pilots(snapshot, history.trust, settings.trust)))
+        self._note(basis=basis, view=replace(seen, doubted=doubted_pilots(snapshot, history.trust)))
         plan = make_plan(snapshot, now, settings, history, is_for_demand=self.is_for_demand)
         plan = replace(plan, notices=(*odd, *plan.notices)) if odd else plan
         plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)

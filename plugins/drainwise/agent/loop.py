@@ -122,7 +122,7 @@ class Loop:
         self._failures = self._failures + 1 if cycle.fault or cycle.halted else 0
         if cycle.fault:
             self._confirmed.interrupted()
-        cycle = replace(cycle, next_in=rest(current.period, current.longest_pause, self._failures, cycle.seconds))
+        cycle = replace(cycle, next_in=rest(current.period, self._failures, cycle.seconds))
         state = state_of(cycle, switch, current.acting)
         self._state.tell(state, self._clock())
         lines = [] if cycle.outcome is None else list(_done(cycle.outcome))
@@ -198,15 +198,17 @@ def _done(outcome: CycleOutcome) -> Iterator[str]:
 
 
 _LEAST_REST = 0.1  # of the period, also when a cycle took longer than that
+LONGEST_PAUSE = 600.0
+"""Seconds between two tries at most while the batch system does not answer; no less than a period."""
 
 
-def rest(period: float, longest_pause: float, failures: int, seconds: float) -> float:
+def rest(period: float, failures: int, seconds: float) -> float:
     """Return the seconds from the end of a cycle, which took `seconds`, to the next.
 
     failures: how many cycles in a row have failed, this one included. Without one, the next begins a `period` after
-    this one did. After the first the pause is a period, and it doubles with each further one, up to `longest_pause`.
+    this one did. After the first the pause is a period, and it doubles with each further one, up to `LONGEST_PAUSE`.
     """
-    return delay(failures, period, longest_pause) or max(period - seconds, period * _LEAST_REST)
+    return delay(failures, period, max(period, LONGEST_PAUSE)) or max(period - seconds, period * _LEAST_REST)
 
 
 def is_thrown(path: str) -> bool:

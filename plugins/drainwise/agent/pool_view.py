@@ -12,7 +12,7 @@ from drainwise.pilotad.report import SILENT, STALE
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.columns import standing_of
 from drainwise.reclaim.history import History, TrustFigures, doubt
-from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.settings import ReclaimSettings
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def view_of(
     )
 
 
-def doubted_pilots(snapshot: Snapshot, trust: Mapping[str, TrustFigures], rules: Trust) -> dict[str, int]:
+def doubted_pilots(snapshot: Snapshot, trust: Mapping[str, TrustFigures]) -> dict[str, int]:
     """Return for each account how many of its pilots are of a user whose claimed values count less; trust: by user."""
-    doubted = {user for user, figures in trust.items() if doubt(figures, rules) > 0}
+    doubted = {user for user, figures in trust.items() if doubt(figures) > 0}
     found = dict.fromkeys((account.name for account in snapshot.accounts), 0)
     for pilot in snapshot.pilots:
         found[pilot.account] = found.get(pilot.account, 0) + (pilot.user in doubted)

@@ -135,7 +135,7 @@ class Status:
         if self._pool is None:
             self._pool = open_pool(self._args)
         found, said = self._pool.snapshot(now), list[str]()
-        history = history_of(journal_to_look_at(self._args), found, self._settings, said.append)
+        history = history_of(journal_to_look_at(self._args), found, said.append)
         found = with_scope(found, self._settings.scope)
         found = with_stuck(with_expected_ends(found, history.run_times, now), now, self._settings.stuck)
         return dataclasses.replace(found, notices=(*found.notices, *said)), history

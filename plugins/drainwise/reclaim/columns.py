@@ -45,7 +45,7 @@ class Columns:
     """The batch system's facts and the claimed values of `ClaimedValues`, in its units; 0 for a pilot not believed.
 
     Times in UNIX s; lease_end is infinite where none is known. draining: it says itself that it takes no payload any
-    more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
+    more. doubt: see `trust`. vacate: how long before its
     deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
     from starting payloads. broken: the probability that it does not leave as it says.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
@@ -65,7 +65,6 @@ class Columns:
     priority_factor: Real
     draining: Mask
     doubt: Real
-    unprotected: Mask
     vacate: Real
     drains: Mask
     broken: Real
@@ -164,8 +163,7 @@ def row_of_columns(pilot: Pilot, now: int, settings: ReclaimSettings, history: H
         min(max(values.add_final_exp_waste, -_MOST), _MOST),
         float(min(max(priority, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)),
         report is not None and report.can_postpone_last_job is False,
-        doubt(history.trust.get(pilot.user), settings.trust) if is_believed else 0.0,
-        history.spared.get(pilot.run, 0) >= (settings.trust.spared or math.inf),
+        doubt(history.trust.get(pilot.user)) if is_believed else 0.0,
         float(max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)),
         client.drains,
         history.broken.get(pilot.user, BROKEN_PROMISES),

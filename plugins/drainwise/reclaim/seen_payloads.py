@@ -2,7 +2,7 @@
 
 A node tells when they began. Of those that this agent saw end it learns how long such payloads run, and each that
 runs is expected to end as the reference pilot expects it of its own: `estimate.run_times`. Pilots in which nothing has
-worked for hours are named, and are first to go if the site says so.
+worked for hours are named.
 """
 
 from __future__ import annotations
@@ -57,13 +57,9 @@ def _with_ends(pilot: Pilot, times: RunTimes, now: int) -> Pilot:
 
 @dataclass(frozen=True)
 class StuckRules:
-    """after: seconds without a payload that make a pilot stuck. first: whether such pilots go first of their user's.
-
-    heartbeat_limit: seconds after which what a node told is too old.
-    """
+    """after: seconds without a payload that make a pilot stuck. heartbeat_limit: for which what a node told counts."""
 
     after: int = 14400
-    first: bool = False
     heartbeat_limit: int = 4200
 
 
@@ -81,22 +77,11 @@ def stuck_pilots(snapshot: Snapshot, now: int, rules: StuckRules) -> tuple[Pilot
 
 
 def with_stuck(snapshot: Snapshot, now: int, rules: StuckRules) -> Snapshot:
-    """Return the snapshot with a notice that names those that are stuck at `now` (UNIX s).
-
-    Where the site wants them to go first, an order to one of them wastes nothing: it is the cheapest of its user's,
-    whatever it reports of itself.
-    """
+    """Return the snapshot with a notice that names those that are stuck at `now` (UNIX s)."""
     stuck = stuck_pilots(snapshot, now, rules)
     if not stuck:
         return snapshot
     names = ", ".join(sorted(one.name for one in stuck)[:_NAMED]) + (", ..." if len(stuck) > _NAMED else "")
     who = "1 pilot is" if len(stuck) == 1 else f"{len(stuck)} pilots are"
     what = f"stuck ({sum(one.cores for one in stuck)} cores): no payload for {duration(rules.after)} or more"
-    notice = f"{who} {what}: {names}" + ("; such pilots go first" if rules.first else "")
-    snapshot = replace(snapshot, notices=(*snapshot.notices, notice))
-    if not rules.first:
-        return snapshot
-    runs = {one.run for one in stuck}
-    idle = PilotReport(now, 0.0, now, now, now, None, 0.0, 0.0, source=PROCESSES)
-    pilots = (replace(one, report=idle, contradictory=False) if one.run in runs else one for one in snapshot.pilots)
-    return replace(snapshot, pilots=tuple(pilots))
+    return replace(snapshot, notices=(*snapshot.notices, f"{who} {what}: {names}"))
