@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import OLDEST_SNAPSHOT, AgentCycle, Cycle
+from drainwise.agent.cycle import OLDEST_SNAPSHOT, AgentCycle, AskAgain, ConfirmedWithdrawals, Cycle
 from drainwise.agent.loop import rest
-from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused
 from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Pilot, Snapshot

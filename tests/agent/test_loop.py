@@ -16,7 +16,7 @@ from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
 from drainwise.facts.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
-from drainwise.journal.unmet import unmet_event
+from drainwise.journal.remembered import unmet_event
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim import history
 from drainwise.reclaim.unmet_demand import UnmetDemand

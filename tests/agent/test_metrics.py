@@ -13,18 +13,17 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import AgentCycle, Cycle
+from drainwise.agent.cycle_facts import Act, CycleOutcome, PoolView
 from drainwise.agent.export.observers import metrics_observer
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
-from drainwise.agent.pool_view import PoolView
 from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import DENIED, DONE, FAILED, PAUSED, SKIPPED, UNREACHABLE
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.observation import Observation
+from drainwise.reclaim.counted_demand import Paused
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import OUTCOMES
-from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.siteconfig.export_sections import MetricsSection
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import ActionRefused, PoolError, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.journal.event import DENIED, REFUSED, SKIPPED, UNREACHABLE
 from drainwise.journal.memory import Memory

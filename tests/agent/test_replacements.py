@@ -8,12 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import ActionRefused
-from drainwise.journal.explain import explain, in_words
+from drainwise.journal.explain import Sought, explain, in_words
 from drainwise.journal.memory import Memory
-from drainwise.journal.stories import Sought
 from drainwise.pilotad.report import PilotReport
 from drainwise.reclaim.history import PAUSE
 

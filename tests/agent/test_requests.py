@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import OrderUnanswered, UsageError
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory

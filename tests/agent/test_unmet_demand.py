@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory

@@ -16,7 +16,7 @@ from drainwise.htcondor import system as htcondor
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.local.pool import LocalPool
 from drainwise.pool.facts import Pool
-from drainwise.reclaim.seen_payloads import StuckRules
+from drainwise.reclaim.seen_pilots import StuckRules
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.pool.pool import SlurmPool

@@ -9,14 +9,14 @@ import pytest
 
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
-from drainwise.journal.payloads import MOST_WRITTEN, SeenPayloads, gone
+from drainwise.journal.remembered import MOST_WRITTEN, SeenPayloads, gone
 from drainwise.pilotad.observation import Observation, observed_report
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.quota import WhatIf
-from drainwise.reclaim.seen_payloads import kind_of_payload, with_expected_ends
+from drainwise.reclaim.seen_pilots import kind_of_payload, with_expected_ends
 from drainwise.reclaim.settings import ReclaimSettings
 from one_pilot import assess
 

@@ -10,7 +10,7 @@ import pytest
 from drainwise.journal.event import PILOTS, VERSION
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory, Noted
-from drainwise.reclaim.pilots_look import MOST_USERS, PERIOD, WINDOW, EndsSeen
+from drainwise.reclaim.seen_pilots import MOST_USERS, PERIOD, WINDOW, EndsSeen
 
 from .facts import NOW, RULES, Lines, orders, pilot, remembering, snapshot
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from drainwise.journal.entries import ended_event, order_event
 from drainwise.journal.event import VERSION
-from drainwise.journal.explain import explain, in_words
+from drainwise.journal.explain import Sought, explain, in_words
 from drainwise.journal.history import reported_orders
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import PassedOver, event_of, events_of
 from drainwise.journal.report import report_on
-from drainwise.journal.stories import Sought
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.unmet_demand import AccountPart
 

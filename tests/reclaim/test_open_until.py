@@ -16,9 +16,9 @@ from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.decide.open_until import LAST_MOMENTS
 from drainwise.reclaim.history import History
-from drainwise.reclaim.pilots_look import EndsSeen
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.reasons import LATER
+from drainwise.reclaim.seen_pilots import EndsSeen
 from drainwise.reclaim.settings import ReclaimSettings
 from reached_asserts import judged
 

@@ -9,7 +9,7 @@ from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.quota import WhatIf
-from drainwise.reclaim.seen_payloads import is_stuck, stuck_pilots
+from drainwise.reclaim.seen_pilots import is_stuck, stuck_pilots
 
 from .facts import NOW, SETTINGS, pilot, report
 

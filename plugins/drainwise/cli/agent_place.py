@@ -17,7 +17,7 @@ from drainwise.common.printable import ascii_line, printable
 from drainwise.facts.errors import UsageError
 from drainwise.journal.file import Journal, JournalFile
 from drainwise.journal.read import files_of
-from drainwise.journal.views.view_files import NOBODY, VIEWS, JournalWithViews
+from drainwise.journal.views import NOBODY, VIEWS, JournalWithViews
 from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
 

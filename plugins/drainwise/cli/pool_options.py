@@ -15,7 +15,7 @@ from drainwise.facts.scope_rules import ScopeRules
 from drainwise.local.system import add_directory
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy, policy_names
-from drainwise.reclaim.seen_payloads import StuckRules
+from drainwise.reclaim.seen_pilots import StuckRules
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 from drainwise.systems.find import FALLBACK, named, offering, own, tried

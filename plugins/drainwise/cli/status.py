@@ -22,12 +22,11 @@ from drainwise.pool.node_versions import UNKNOWN, mixed_line
 from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.candidates import candidate_of
+from drainwise.reclaim.counted_demand import paused, unplaced
 from drainwise.reclaim.history import History
-from drainwise.reclaim.paused_demand import paused
 from drainwise.reclaim.plan_json import candidate_as_json
-from drainwise.reclaim.seen_payloads import with_expected_ends, with_stuck
+from drainwise.reclaim.seen_pilots import with_expected_ends, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.untaken_room import unplaced
 
 _DETAILS = f"""\
 columns of --format and --sort:

@@ -24,8 +24,8 @@ from drainwise.journal.event import (
     truth,
     whole,
 )
+from drainwise.journal.explain import identity_in
 from drainwise.journal.read import PassedOver, events_of
-from drainwise.journal.stories import identity_in
 
 OPEN = "no end known"
 """Its pilot still runs, or it is not known yet how it ended."""

@@ -40,13 +40,19 @@ from drainwise.journal.event import (
 )
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, broken_probability, open_order_of, outcome_of, past_order
-from drainwise.journal.payloads import SeenPayloads
-from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
-from drainwise.journal.returned import ReturnedSeen
-from drainwise.journal.unmet import unmet_event, unmet_of, untaken_event, untaken_of
+from drainwise.journal.remembered import (
+    PilotsSeen,
+    ReturnedSeen,
+    SeenPayloads,
+    unmet_event,
+    unmet_of,
+    untaken_event,
+    untaken_of,
+)
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.facts import Ending, Snapshot
+from drainwise.reclaim.counted_demand import UntakenRoom, watched_room
 from drainwise.reclaim.history import (
     DAY,
     PAUSE,
@@ -59,7 +65,6 @@ from drainwise.reclaim.history import (
 )
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, watched, with_orders
-from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan

@@ -22,12 +22,12 @@ from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim import reasons
-from drainwise.reclaim.pilots_look import EndsSeen
+from drainwise.reclaim.counted_demand import UntakenRoom
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.reasons import Reason
+from drainwise.reclaim.seen_pilots import EndsSeen
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
-from drainwise.reclaim.untaken_room import UntakenRoom
 from drainwise.requests.request import AdminRequest
 
 

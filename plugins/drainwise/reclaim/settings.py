@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from drainwise.facts.scope_rules import ScopeRules
-from drainwise.reclaim.seen_payloads import StuckRules
+from drainwise.reclaim.seen_pilots import StuckRules
 
 OPEN_NEED = "open-need"
 """The policy by which a need stays open, see `reclaim.decide.open_until`."""

@@ -17,9 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from drainwise import __version__
-from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.pool_view import CycleBasis, PoolView
+from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome, PoolView
 from drainwise.common.printable import one_line
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.journal.event import DONE, SKIPPED
@@ -30,7 +29,7 @@ from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.candidates import Candidate, Candidates, candidates_of
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.plan_json import balance_as_json
-from drainwise.reclaim.seen_payloads import with_expected_ends, with_stuck
+from drainwise.reclaim.seen_pilots import with_expected_ends, with_stuck
 
 FORMAT = 1
 """The version of this document; it rises when a value changes its meaning or goes."""

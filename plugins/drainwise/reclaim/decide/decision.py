@@ -14,6 +14,7 @@ from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
 from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
+from drainwise.reclaim.counted_demand import Paused, paused, runs_beside, unplaced, weighed, with_untaken
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left
 from drainwise.reclaim.decide.limits import within_gpus
@@ -41,7 +42,6 @@ from drainwise.reclaim.decide.summary import (
     with_requested,
 )
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, unbound, with_unanswered
-from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import policy_called
 from drainwise.reclaim.quota import (
@@ -54,10 +54,9 @@ from drainwise.reclaim.quota import (
     with_turns,
     without_limits,
 )
-from drainwise.reclaim.seen_payloads import stuck_pilots, with_expected_ends, with_stuck
+from drainwise.reclaim.seen_pilots import stuck_pilots, with_expected_ends, with_stuck
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
-from drainwise.reclaim.untaken_room import unplaced, with_untaken
 from drainwise.room.choice import RoomMade
 
 

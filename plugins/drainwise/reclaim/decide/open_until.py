@@ -43,9 +43,9 @@ from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.history import History
-from drainwise.reclaim.pilots_look import WINDOW, EndsSeen
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.quota import owed
+from drainwise.reclaim.seen_pilots import WINDOW, EndsSeen
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
 
