@@ -18,8 +18,8 @@ they should (`reclaim.counted_demand`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import Field, dataclass, fields, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from drainwise.estimate.run_times import RunTimes
@@ -36,8 +36,7 @@ from drainwise.journal.event import (
     number,
     objects,
     text,
-    texts,
-    truth,
+    values_in,
     whole,
 )
 from drainwise.journal.history import part_of
@@ -298,8 +297,6 @@ def _idle(pilot: Pilot, now: int, heartbeat_limit: int) -> float:
     return 0.0 if said is None else max(0.0, min(pilot.returning, pilot.cores - said.used_cpu))
 
 
-_OF_DEMAND = [field for field in fields(UnmetDemand) if field.name not in {"account", "runs", "round"}]
-_OF_ROUND = fields(Round)
 _SINCE_KINDS = {"kind": "", "spots": 0, "unused": 0.0}
 """What earlier events have not got."""
 _ROUNDED = ("back", "settled", "wasted", "vain", "unused")
@@ -308,7 +305,8 @@ _ROUNDED = ("back", "settled", "wasted", "vain", "unused")
 def unmet_event(one: UnmetDemand, now: int) -> dict[str, object]:
     """Return the event that replaces all earlier ones of one account from `now` (UNIX s) on; cores, times in UNIX s."""
     runs = [{"run": run, **vars(part), "cores": round(part.cores, 6)} for run, part in one.runs.items()]
-    facts = {field.name: getattr(one, field.name) for field in _OF_DEMAND} | vars(one.round)
+    facts = {name: value for name, value in vars(one).items() if name not in {"account", "runs", "round"}}
+    facts |= vars(one.round)
     facts |= {"nodes": list(one.round.nodes), **{name: round(facts[name], 6) for name in _ROUNDED}}
     of_whom = {"account": one.account, "why": _why(one, now), "runs": runs}
     return {"event": DEMAND, "version": VERSION, "time": now, **of_whom, **facts}
@@ -335,22 +333,19 @@ def unmet_of(event: Event) -> UnmetDemand:
         text(one, "run"): AccountPart(text(one, "node"), whole(one, "whole"), number(one, "cores"))
         for one in objects(event, "runs")
     }
-    came, facts = ({field.name: _value(event, field) for field in some} for some in (_OF_ROUND, _OF_DEMAND))
-    return UnmetDemand(text(event, "account"), runs, round=Round(**came), **facts)
+    came = Round(**_facts_in(event, Round))
+    return UnmetDemand(runs=runs, round=came, **_facts_in(event, UnmetDemand, ("runs", "round")))
 
 
-def _value(event: Event, field: Field[Any]) -> Any:
-    """Return the value of a field of a fact. Raises ValueError for what is none."""
-    if field.type == "bool":
-        return truth(event, field.name)
-    if field.type == "str":
-        return text(event, field.name)
-    if field.type not in {"int", "float"}:
-        return tuple(texts(event, field.name))
-    value = whole(event, field.name) if field.type == "int" else number(event, field.name)
-    if value < 0:
-        raise ValueError(f"{field.name}: expected 0 or more")
-    return value
+def _facts_in(event: Event, fact: type[Any], others: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields of a fact but the others. Raises ValueError for what is none, or a number below 0."""
+    found = values_in(event, fact, *(one.name for one in fields(fact) if one.name not in others))
+    for name, value in found.items():
+        if isinstance(value, list):
+            found[name] = tuple(value)
+        elif isinstance(value, (int, float)) and value < 0:
+            raise ValueError(f"{name}: expected 0 or more")
+    return found
 
 
 def unused_in(paths: Iterable[str], begin: int, end: int, passed_over: PassedOver | None = None) -> float:
@@ -379,5 +374,4 @@ def untaken_of(event: Event) -> UntakenRoom:
     """Return what an event of `untaken_event` remembers. Raises ValueError for an event that is not sound."""
     event = {"made": 0, **event}
     places = {text(one, "place"): (whole(one, "cores"), whole(one, "since")) for one in objects(event, "places")}
-    facts = {field.name: _value(event, field) for field in fields(UntakenRoom) if field.name != "places"}
-    return UntakenRoom(places=places, **facts)
+    return UntakenRoom(places=places, **_facts_in(event, UntakenRoom, ("places",)))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
@@ -108,14 +109,14 @@ def _values(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[ClaimedValues
     if not is_whole and (standing != OBSERVED or report.last_exp_job_end is not None):
         return None, False
     said = bounded(report, pilot.cores, pilot.started, pilot.lease_end, now)
-    values = ClaimedValues(
+    values = ClaimedValues(  # by place, as in `bounded`
         said.heartbeat,
-        used_cpu=said.used_cpu or 0.0,
-        last_job_start=said.last_job_start or now,
-        first_exp_job_end=said.first_exp_job_end or now,
-        last_exp_job_end=said.last_exp_job_end or said.last_max_job_end or now,
-        add_uncom_time=said.add_uncom_time or 0.0,
-        add_final_exp_waste=said.add_final_exp_waste or 0.0,
+        said.used_cpu or 0.0,
+        said.last_job_start or now,
+        said.first_exp_job_end or now,
+        said.last_exp_job_end or said.last_max_job_end or now,
+        said.add_uncom_time or 0.0,
+        said.add_final_exp_waste or 0.0,
     )
     return values, is_whole
 
@@ -124,17 +125,14 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    curves, names = list[tuple[float, ...]](), dataclasses.fields(Columns)[:-1]
-
-    def numbers() -> Iterator[Any]:
-        for pilot in pilots:
-            *row, curve = row_of_columns(pilot, now, settings, history)
-            curves.append(curve)
-            yield from row
-
-    table = np.fromiter(numbers(), dtype=float).reshape(-1, len(names)).T
+    rows, names = [row_of_columns(one, now, settings, history) for one in pilots], dataclasses.fields(Columns)[:-1]
+    table = np.fromiter(chain.from_iterable(row[:-1] for row in rows), dtype=float).reshape(-1, len(names)).T
     columns = [column.astype(_DTYPES[one.type]) for one, column in zip(names, table)]
-    return Columns(*columns, np.array(curves, dtype=float).reshape(-1, len(_NO_CURVE)).T)  # type: ignore[call-arg]
+    curves = np.full((len(rows), len(_NO_CURVE)), math.nan)
+    for number, row in enumerate(rows):
+        if row[-1] is not _NO_CURVE:
+            curves[number] = row[-1]
+    return Columns(*columns, curves.T)  # type: ignore[call-arg]
 
 
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

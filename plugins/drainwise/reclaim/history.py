@@ -126,6 +126,9 @@ def with_unanswered(snapshot: Snapshot, unanswered: Mapping[str, int]) -> Snapsh
     return replace(snapshot, pilots=tuple(pilots))
 
 
+_OPEN = Reason()  # it may get an order
+
+
 def why_held_off(pilot: Pilot, now: int, history: History) -> Reason:
     """Return why a pilot gets no order at `now` (UNIX s) for what became of those to it or its node; "" if it may."""
     if pilot.unanswered is not None:
@@ -136,7 +139,7 @@ def why_held_off(pilot: Pilot, now: int, history: History) -> Reason:
         return Reason(f"the order of {clock(failed)} was refused; not tried again for {again}", reasons.REFUSED)
     fault = history.nodes.get(pilot.node)
     if fault is None or now - fault.time >= _left_alone(fault):
-        return Reason()
+        return _OPEN
     at, pause = clock(fault.time), duration(_left_alone(fault))
     if fault.denied:
         return Reason(f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}", reasons.NODE)
@@ -144,7 +147,7 @@ def why_held_off(pilot: Pilot, now: int, history: History) -> Reason:
         said = f"did not answer at {at}, {fault.count} times in a row; none is sent there for {pause}"
         return Reason(f"{pilot.node} {said}", reasons.NODE)
     if pilot.heard is not None and pilot.heard > fault.time:
-        return Reason()
+        return _OPEN
     return Reason(f"{pilot.node} did not answer at {at}; none is sent there until it is heard of", reasons.NODE)
 
 
