@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from drainwise.agent.act import carry_out
-from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.agent.pool_view import CycleBasis
+from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome
 from drainwise.journal.event import DONE
 from drainwise.local.job import ENDED, RUNNING, WAITING
 from drainwise.pool.facts import Snapshot

@@ -13,17 +13,17 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.export.metrics_export import metrics_observer
+from drainwise.agent.cycle_facts import Act, CycleOutcome, PoolView
+from drainwise.agent.export.observers import metrics_observer
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
-from drainwise.agent.pool_view import PoolView
 from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import DENIED, DONE, FAILED, PAUSED, SKIPPED, UNREACHABLE
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.observation import Observation
+from drainwise.reclaim.counted_demand import Paused
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.history import OUTCOMES
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.siteconfig.export_sections import MetricsSection
 
@@ -246,7 +246,7 @@ def test_what_was_wasted_stands_beside_what_was_promised() -> None:
 def test_pilots_of_a_user_who_was_wrong_are_counted() -> None:
     """With what ended pilots of alice's lost, all that her others claim counts less; bob's account has none."""
     metrics, pool, memory = Metrics(POLICY), AlicesPool(pilots=3, wanted=16), Memory()
-    for number in range(SETTINGS.trust.pilots):
+    for number in range(OUTCOMES):
         metrics.observe(seen_by_cycle(pool, memory))
         assert told(metrics)["drainwise_account_doubted_pilots", "a"] == 0
         wrong = {"predicted": 0, "realised": 9000, "possible": 10_000, "believed": True}

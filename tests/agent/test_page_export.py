@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 
 from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.export.observers import observers_of
-from drainwise.agent.export.page_export import page_observer
-from drainwise.agent.export.site_status import MOST_ACTS, SiteStatus
-from drainwise.agent.export.status_page import document, page
+from drainwise.agent.export.observers import observers_of, page_observer
+from drainwise.agent.export.site_status import MOST_ACTS, SiteStatus, document, page
 from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import BACKING_OFF, OK
@@ -30,7 +28,7 @@ from drainwise.siteconfig.export_sections import PageSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
 
-SETUP = AgentSettings(AlicesPool(), SETTINGS, True, 60.0, 600.0, "/no/switch", RequestFiles("/no/requests"))
+SETUP = AgentSettings(AlicesPool(), SETTINGS, True, 60.0, "/no/switch", RequestFiles("/no/requests"))
 NASTY = "<script>x</script>\"'&{{ 7 * 7 }}\x1b[2J\n\u202e=cmd()" + "y" * 5000
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import ActionRefused, PoolError, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.journal.event import DENIED, REFUSED, SKIPPED, UNREACHABLE
 from drainwise.journal.memory import Memory
@@ -90,8 +89,8 @@ def test_what_was_counted_on_is_read_back_until_the_time_of_the_wish_is_over(tmp
     path.write_text("".join(json.dumps({**event, "v": 1}) + "\n" for event in journal.events))
     [run] = pool.pilots
     due = NOW + SETTINGS.horizon
-    assert Memory.load([str(path)], NOW).history(due - 1, SETTINGS).counted == {run: 6}
-    assert Memory.load([str(path)], NOW).history(due, SETTINGS).counted == {}
+    assert Memory.load([str(path)], NOW).history(due - 1).counted == {run: 6}
+    assert Memory.load([str(path)], NOW).history(due).counted == {}
 
 
 @pytest.mark.parametrize(

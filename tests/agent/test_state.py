@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.state import AgentState, StateLog, state_of
+from drainwise.agent.loop import AgentState, StateLog, state_of
 from drainwise.journal.event import BACKING_OFF, DRY_RUN, OK, PAUSED
 
 from .memory_pool import NOW, Lines

@@ -24,7 +24,7 @@ from drainwise.cli.main import main
 from drainwise.cli.screen.columns import BY_NAME
 from drainwise.journal.event import PAYLOADS, VERSION
 from drainwise.journal.file import journal_line
-from drainwise.journal.unmet import unmet_event
+from drainwise.journal.remembered import unmet_event
 from drainwise.pilotad.observation import Observation, observed_report
 from drainwise.reclaim.unmet_demand import UnmetDemand
 

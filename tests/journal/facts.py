@@ -13,7 +13,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
-from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.settings import ReclaimSettings
 
 NOW = 1795249000  # 2026-11-21 08:16:40Z
 STARTED = NOW - 20_000
@@ -27,7 +27,6 @@ RULES = ReclaimSettings(
     max_cores_per_user=1000,
     max_cores_per_user_hour=1000,
     drain_only=False,
-    trust=Trust(pilots=1, spared=3),
 )
 
 

@@ -11,7 +11,7 @@ from drainwise.journal.memory import Memory, ended_events
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import IN_DOUBT, NodeFault, PastOrder
 
-from .facts import FIRST, NOW, RULES, SECOND, THIRD, ordered, orders, remembering, snapshot
+from .facts import FIRST, NOW, SECOND, THIRD, ordered, orders, remembering, snapshot
 
 DEADLINE = orders()[0]["deadline"]
 
@@ -31,7 +31,7 @@ def one_unanswered() -> Memory:
 
 def test_it_counts_as_ordered_and_as_on_its_way_until_something_tells() -> None:
     memory = one_unanswered()
-    history = memory.history(NOW, RULES)
+    history = memory.history(NOW)
     assert history.orders == (PastOrder(NOW, "alice", 8),)
     assert (history.unanswered, history.failed) == ({FIRST.run: DEADLINE}, {})
     assert memory.open_orders() == {}
@@ -43,7 +43,7 @@ def test_two_looks_that_are_apart_and_show_no_deadline_tell_that_it_was_not_done
     assert [look(memory, NOW + seconds) for seconds in (60, 89)] == [[], []]
     [event] = look(memory, NOW + 90)
     assert (event["event"], event["outcome"], event["run"], event["time"]) == ("order", NOT_DONE, FIRST.run, NOW)
-    history = memory.history(NOW + 90, RULES)
+    history = memory.history(NOW + 90)
     assert (history.orders, history.unanswered, history.failed, history.nodes) == ((), {}, {}, {})
     assert look(memory, NOW + 200) == [], "once"
 
@@ -57,7 +57,7 @@ def test_where_its_deadline_shows_it_was_given(before: tuple[int, ...]) -> None:
     [found] = look(memory, NOW + 120, ordered(FIRST), SECOND)
     assert (found["outcome"], found["run"], found["time"], found["found"]) == (DONE, FIRST.run, NOW, NOW + 120)
     assert set(memory.open_orders()) == {FIRST.run}
-    history = memory.history(NOW + 120, RULES)
+    history = memory.history(NOW + 120)
     assert (history.orders, history.unanswered) == ((PastOrder(NOW, "alice", 8),), {})
     assert look(memory, NOW + 130, ordered(FIRST), SECOND) == []
 
@@ -76,7 +76,7 @@ def test_a_node_that_is_not_heard_of_tells_nothing_for_a_bounded_time() -> None:
     stopped = dataclasses.replace(FIRST, heard=NOW - 5)
     for seconds in range(60, IN_DOUBT + 1, 60):
         assert look(memory, NOW + seconds, stopped, SECOND) == []
-    assert memory.history(NOW + IN_DOUBT, RULES).unanswered == {FIRST.run: DEADLINE}
+    assert memory.history(NOW + IN_DOUBT).unanswered == {FIRST.run: DEADLINE}
     [event] = look(memory, NOW + IN_DOUBT + 1, stopped, SECOND)
     assert event["outcome"] == NOT_DONE
     [found] = look(memory, NOW + 900, dataclasses.replace(ordered(FIRST), heard=NOW + 890), SECOND)
@@ -94,18 +94,18 @@ def test_a_node_that_took_no_order_is_remembered_until_it_takes_one(outcome: str
     [event] = orders(snapshot(FIRST, deficit=8), outcome=outcome)
     memory = remembering({**event, "only": FIRST.node})
     fault = NodeFault(NOW, 1, outcome == DENIED)
-    assert memory.history(NOW + 5, RULES).nodes == {FIRST.node: fault}
+    assert memory.history(NOW + 5).nodes == {FIRST.node: fault}
     memory.note({**event, "only": FIRST.node, "time": NOW + 9})
-    assert memory.history(NOW + 9, RULES).nodes == {FIRST.node: dataclasses.replace(fault, time=NOW + 9, count=2)}
+    assert memory.history(NOW + 9).nodes == {FIRST.node: dataclasses.replace(fault, time=NOW + 9, count=2)}
     memory.note({**event, "outcome": SKIPPED})
-    assert len(memory.history(NOW + 9, RULES).nodes) == 1
+    assert len(memory.history(NOW + 9).nodes) == 1
     memory.note({**event, "outcome": DONE})
-    assert memory.history(NOW + 9, RULES).nodes == {}
+    assert memory.history(NOW + 9).nodes == {}
 
 
 @pytest.mark.parametrize("outcome", [DENIED, UNREACHABLE])
 def test_a_batch_system_that_takes_no_order_is_no_fault_of_a_pilot_or_a_node(outcome: str) -> None:
-    history = remembering(*orders(outcome=outcome)).history(NOW + 1, RULES)
+    history = remembering(*orders(outcome=outcome)).history(NOW + 1)
     assert (history.orders, history.failed, history.unanswered, history.nodes) == ((), {}, {}, {})
 
 
@@ -113,9 +113,9 @@ def test_a_batch_system_that_takes_no_order_is_no_fault_of_a_pilot_or_a_node(out
 def test_what_was_refused_for_a_run_is_remembered_as_long_as_it_runs(outcome: str) -> None:
     """FAILED is what older journals say."""
     memory = remembering(*orders(snapshot(FIRST, deficit=8), outcome=outcome))
-    assert memory.history(NOW + 60, RULES).failed == {FIRST.run: NOW}
+    assert memory.history(NOW + 60).failed == {FIRST.run: NOW}
     look(memory, NOW + 60, SECOND)
-    assert memory.history(NOW + 60, RULES).failed == {}
+    assert memory.history(NOW + 60).failed == {}
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_for_longer() -> None:
@@ -130,7 +130,7 @@ def test_what_was_refused_ahead_of_the_clock_counts_from_now(outcome: str) -> No
     memory = remembering(*({**event, "only": FIRST.node} for event in orders(outcome=outcome, now=NOW + 31_000_000)))
     for now in (NOW, NOW + 600):
         look(memory, now)
-        history = memory.history(now, RULES)
-        memory.history(now - 60, RULES)
-        assert memory.history(now, RULES) == history, "asking changes nothing"
+        history = memory.history(now)
+        memory.history(now - 60)
+        assert memory.history(now) == history, "asking changes nothing"
         assert {*history.failed.values(), *(one.time for one in history.nodes.values())} == {NOW}

@@ -10,10 +10,9 @@ import pytest
 from drainwise.facts.units import clock
 from drainwise.journal.entries import withdrawal_event
 from drainwise.journal.event import DENIED, DONE, FAILED, NOT_DONE, UNANSWERED
-from drainwise.journal.explain import explain, in_words
+from drainwise.journal.explain import Sought, explain, in_words, names_of
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import ended_events
-from drainwise.journal.stories import Sought, names_of
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.plan import Withdrawal
 

@@ -25,7 +25,7 @@ from drainwise.journal.report_html import page
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.plan import Withdrawal
 
-from .facts import BEFORE, FIRST, NOW, RULES, decision, ordered, orders, remembering
+from .facts import BEFORE, FIRST, NOW, decision, ordered, orders, remembering
 
 NAMES = ("time", "deadline", "started", "ended", "ordered", "taken", "cores", "run", "outcome", "event", "version")
 ODD: st.SearchStrategy[object] = st.sampled_from(
@@ -71,12 +71,12 @@ def line_of(event: object) -> bytes:
 
 def remember(path: str) -> int:
     memory = Memory.load([path], NOW)
-    memory.history(NOW, RULES)
+    memory.history(NOW)
     for at in (NOW, NOW + 1000):
         for event in ended_events(memory, {FIRST.run: Ending(FIRST.run, NOW, True)}, BEFORE, at):
             json.dumps(event, allow_nan=False)
             memory.note(event)
-        memory.history(at, RULES)
+        memory.history(at)
     return memory.passed_over.lines
 
 

@@ -16,9 +16,9 @@ from drainwise.journal.file import journal_line
 from drainwise.journal.history import reported_parts
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import PassedOver
+from drainwise.journal.remembered import LONGEST_UNWRITTEN, MOST_WRITTEN_AT_ONCE
 from drainwise.journal.report import DAY, PartSums, as_json, report_on
 from drainwise.journal.report_html import page
-from drainwise.journal.returned import LONGEST_UNWRITTEN, MOST_WRITTEN_AT_ONCE
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot
 

@@ -126,7 +126,6 @@ HOUSE = {
         "common estimate facts identity page pilotad pool reclaim requests",
         plain=False,
     ),
-    "journal.views": Room(POOL, "agent", "common htcondor.node journal", plain=False),
     "agent": Room(
         POOL,
         "agent",
@@ -161,7 +160,7 @@ HOUSE = {
         EVERYWHERE,
         "who types the command",
         "agent agent.export cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate "
-        "estimate.records facts features identity install journal journal.views launch launch.choice launch.files "
+        "estimate.records facts features identity install journal launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
         "requests service simulate "
         "simulate.policies siteconfig systems validate",
@@ -188,7 +187,7 @@ BUDGETS = {
         5_325,
         "reclaim reclaim.choose reclaim.decide room requests",
     ),
-    "journal": Budget(2_128, "journal journal.views"),
+    "journal": Budget(2_128, "journal"),
     "agent": Budget(2_049, "agent agent.export page"),
     "site": Budget(1_128, "siteconfig systems"),
     "install": Budget(1_141, "install doctor"),

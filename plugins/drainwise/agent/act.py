@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from drainwise.agent.act_outcome import ON_ITS_WAY, RUN_GONE, Act, CycleOutcome, PartWish, outcome_of
-from drainwise.agent.pool_view import CycleBasis
+from drainwise.agent.cycle_facts import ON_ITS_WAY, RUN_GONE, Act, CycleBasis, CycleOutcome, PartWish, outcome_of
 from drainwise.agent.second_look import OWNER, SecondLook, takes_orders
 from drainwise.facts.errors import PoolError, RunEnded
 from drainwise.facts.units import clock

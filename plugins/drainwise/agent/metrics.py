@@ -15,9 +15,8 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from drainwise import __version__
-from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.pool_view import PoolView
+from drainwise.agent.cycle_facts import Act, CycleOutcome, PoolView
 from drainwise.journal.event import (
     BACKING_OFF,
     DENIED,

@@ -58,24 +58,14 @@ def decision_event(
     """Return the event of the decision made at `now`; it is written before any act.
 
     snapshot: see `snapshot_hash`. chosen: the orders. spared: those left alone that would have been the
-    next, the least wasteful first, at most MOST_SPARED of `spared_count`. spared_runs: all of them, where the site lets
-    protection run out. requests: those that orders are for, of those that stand; of many nodes the first MOST_NODES.
+    next, the least wasteful first, at most MOST_SPARED of `spared_count`. requests: those that orders are for, of those
+    that stand; of many nodes the first MOST_NODES.
     """
     balance = plan.balance
     more: dict[str, object] = {}
-    giving = [user for user in plan.users if user.orders]
     served = {order.request for order in plan.orders}
     if found := [_request(one) for one in requests if one.name in served]:
         more["requests"] = found
-    if any(user.open.settings.trust.spared > 0 for user in giving):
-        more["spared_runs"] = [
-            {
-                "account": user.account,
-                "user": user.user,
-                "runs": [user.open.pilots[row].run for row in user.spared_rows.tolist()],
-            }
-            for user in giving
-        ]
     return _event(
         DECISION,
         now,

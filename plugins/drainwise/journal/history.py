@@ -22,10 +22,11 @@ from drainwise.journal.event import (
     objects,
     text,
     truth,
+    values_in,
     whole,
 )
+from drainwise.journal.explain import identity_in
 from drainwise.journal.read import PassedOver, events_of
-from drainwise.journal.stories import identity_in
 
 OPEN = "no end known"
 """Its pilot still runs, or it is not known yet how it ended."""
@@ -103,13 +104,8 @@ def reported_orders(paths: Iterable[str], begin: int, passed_over: PassedOver | 
 
 def _ordered(event: Event) -> ReportedOrder:
     return ReportedOrder(
-        run=text(event, "run"),
-        name=text(event, "name"),
-        account=text(event, "account"),
-        user=text(event, "user"),
-        cores=whole(event, "cores"),
+        **values_in(event, ReportedOrder, "run", "name", "account", "user", "cores", "deadline"),
         ordered=moment(event, "time"),
-        deadline=moment(event, "deadline"),
         end=OPEN if event.get("outcome") == DONE else NOT_ORDERED,
         believed=event.get("claims") is not None,
         predicted=round(number(event, "promised")),

@@ -59,7 +59,7 @@ def load(path: str) -> SiteConfig:
 def examine(path: str) -> SiteReading:
     """Read the site file with all its faults. Raises ConfigurationError where it is no text that can be read."""
     content = read_text(path, _LONGEST_FILE, "a readable text file", "a site file of a page or two")
-    written, faults = written_values(path, content)
+    written, faults, former = written_values(path, content)
     own: dict[str, Any] = {
         section: table(**_values(path, section, written.get(section, {}), faults))
         for section, table in SECTIONS.items()
@@ -78,7 +78,7 @@ def examine(path: str) -> SiteReading:
     for section in (one for one in written if one and one not in SECTIONS and not is_named(one)):
         table, values = table_of_section(section), _values(path, section, written[section], faults)
         others[section] = values if table is None else table(**values)
-    config = SiteConfig(file=path, **own, kinds=kinds, scopes=scopes, others=others)
+    config = SiteConfig(file=path, **own, kinds=kinds, scopes=scopes, others=others, former=former)
     wrong = {(one.section, one.key) for one in faults if one.key}
     faults += [one for one in _contradictions(config, written) if not _concerns(one, wrong)]
     return SiteReading(config, written, tuple(sorted(faults, key=lambda one: one.line or len(content) + 1)))

@@ -106,18 +106,6 @@ class ReclaimSection:
         "yes: a pilot that must leave gets a deadline, min_grace ahead or more, and the batch system ends what is still"
         " there then; no: it may also be ended at once, where that wastes less",
     )
-    priority_first: str = key(
-        choice("yes", "no"),
-        "no",
-        "yes: of one user's pilots those with a lower PRIORITY_FACTOR go first, whatever they waste, as far as sizes"
-        " allow; no: see priority_weight",
-    )
-    priority_weight: int = key(
-        duration("0s", "7d"),
-        600,
-        "so long a waste of each of its cores spares a user's pilot of the highest PRIORITY_FACTOR, against one of the"
-        " lowest; those between in proportion; 0s: only between equals",
-    )
     waiting_cost: Decimal = key(
         decimal("0", "1000"),
         Decimal("0.5"),
@@ -126,26 +114,11 @@ class ReclaimSection:
     stuck_after: int = key(
         duration("10s", "30d"), 14400, "a pilot in which its node saw no payload for so long is named as stuck"
     )
-    stuck_first: str = key(
-        choice("no", "yes"), "no", "yes: of one user's pilots those that are stuck go first, whatever they report"
-    )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
-    min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that give orders")
-    retry_after: int = key(
-        duration("0s", "1d"),
-        600,
-        "a pilot or node that refused an order gets none for this long, and another one gets it instead",
-    )
     time_to_start: int = key(
         duration("1s", "1d"),
         180,
         "time that jobs get to start on cores that came back for them: a few cycles of the scheduler",
-    )
-    demand_pause: int = key(
-        duration("0s", "1d"),
-        900,
-        "demand that cores did not serve although they came back twice counts as none for this long, then twice as"
-        " long, up to a day",
     )
     max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle orders back")
     max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")
@@ -196,20 +169,6 @@ class ReclaimSection:
 
 
 @dataclass(frozen=True)
-class TrustSection:
-    """Trust in a user's claimed values; the number of cores that a user gives back never depends on it."""
-
-    window: int = key(duration("1h", "365d"), 604800, "how long the outcome of a pilot counts for or against its user")
-    pilots: int = key(integer(1, 100000), 5, "fewer outcomes than this say nothing about a user yet")
-    tolerance: int = key(
-        integer(0, 10000), 25, "percent by which a user's promises may be wrong in sum before its claims are moved"
-    )
-    spared: int = key(
-        integer(0, 1000000), 0, "a pilot spared this many times while its user gave cores back goes first; 0: never"
-    )
-
-
-@dataclass(frozen=True)
 class JournalSection:
     """The journal of decisions, orders and outcomes; `drainwise explain` and `drainwise report` read it."""
 
@@ -232,9 +191,6 @@ class AgentSection:
 
     act: str = key(choice("no", "yes"), "no", "no: a dry run, decide and say, give no order; --act is a yes as well")
     period: int = key(duration("1s", "1d"), 60, "from the beginning of one cycle to that of the next")
-    longest_pause: int = key(
-        duration("1s", "1d"), 600, "longest pause between two tries while the batch system does not answer"
-    )
     kill_switch: str = key(
         path(), "/etc/drainwise/kill-switch", "while this file is there, the agent decides and says but gives no order"
     )
@@ -247,11 +203,6 @@ class AgentSection:
         choice("yes", "no"), "yes", "no: a running agent has no ad in HTCondor's collector (condor_status -any)"
     )
 
-    def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:  # noqa: ARG002
-        """See `Contradiction`."""
-        if self.longest_pause < self.period:
-            yield "longest_pause", f"at least period, {format_duration(self.period)}"
-
 
 @dataclass(frozen=True)
 class SiteConfig:
@@ -259,6 +210,7 @@ class SiteConfig:
 
     kinds: the kinds of nodes by name, in the file's order.
     others: the sections of batch systems of installed packages, by name: a dataclass as the system says, or text.
+    former: a sentence for each key in the file that is read no more.
     """
 
     file: str = ""
@@ -270,7 +222,6 @@ class SiteConfig:
     slurm: SlurmSection = SlurmSection()
     local: LocalSection = LocalSection()
     reclaim: ReclaimSection = ReclaimSection()
-    trust: TrustSection = TrustSection()
     identity: IdentitySection = IdentitySection()
     journal: JournalSection = JournalSection()
     agent: AgentSection = AgentSection()
@@ -279,6 +230,7 @@ class SiteConfig:
     kinds: Mapping[str, KindSection] = field(default_factory=dict, hash=False)
     scopes: Mapping[str, ScopeSection] = field(default_factory=dict, hash=False)
     others: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    former: tuple[str, ...] = ()
 
     @property
     def scope(self) -> ScopeRules:
@@ -292,7 +244,9 @@ class SiteConfig:
 
 
 SECTIONS: dict[str, type[Any]] = {
-    one.name: type(one.default) for one in fields(SiteConfig) if one.name not in {"file", "kinds", "scopes", "others"}
+    one.name: type(one.default)
+    for one in fields(SiteConfig)
+    if one.name not in {"file", "kinds", "scopes", "others", "former"}
 }
 """The sections of every site file by name, each a typed table."""
 

@@ -28,17 +28,42 @@ class WrittenValue:
     line: int
 
 
+_AS_BY_DEFAULT = "what was its default counts for everybody"
+_LOOPBACK_ALONE = "the agent serves its metrics on this machine alone; a proxy of the site may serve them further"
+FORMER: Mapping[str, Mapping[str, str]] = {
+    "reclaim": {
+        "priority_first": "of one user's pilots the cheapest go first; PRIORITY_FACTOR weighs 10 minutes on each core",
+        "priority_weight": f"{_AS_BY_DEFAULT}: 10 minutes",
+        "stuck_first": "stuck pilots are named, and go by what they waste",
+        "min_between_acts": f"{_AS_BY_DEFAULT}: none; the limits of [reclaim] bound what a cycle and an hour order",
+        "retry_after": f"{_AS_BY_DEFAULT}: 10 minutes",
+        "demand_pause": f"{_AS_BY_DEFAULT}: 15 minutes",
+    },
+    "trust": {},
+    "agent": {"longest_pause": f"{_AS_BY_DEFAULT}: 10 minutes, or [agent] period where that is longer"},
+    "metrics": {
+        "certificate": _LOOPBACK_ALONE,
+        "certificate_key": _LOOPBACK_ALONE,
+        "passwords": _LOOPBACK_ALONE,
+    },
+    "page": {"served": "[page] directory is where a web server of the site finds the page"},
+}
+"""What counts in place of a key that went, by section and key; all keys of a section without any."""
+
 Written = dict[str, dict[str, WrittenValue]]
 """The values as they stand in the file, by section and key."""
 
 
-def written_values(file: str, content: str) -> tuple[Written, list[ConfigurationError]]:
+def written_values(file: str, content: str) -> tuple[Written, list[ConfigurationError], tuple[str, ...]]:
     """Return the values in the file, each key once and each known, and a fault for each other line.
+
+    The last is a sentence for each key that is read no more.
 
     Keys below a section that does not exist are passed over: its fault says enough.
     """
     written: Written = {}
     faults: list[ConfigurationError] = []
+    former = list[str]()
     section: str | None = ""
     for number, raw in enumerate(content.split("\n"), 1):
         line = raw.strip(" \t\r")
@@ -46,6 +71,8 @@ def written_values(file: str, content: str) -> tuple[Written, list[Configuration
             continue
         if line[0] == "[":
             section = _without_comment(line)[1:-1]
+            if _without_comment(line).endswith("]") and section in FORMER and section not in SECTIONS:
+                continue
             expected = _wrong_section(line, section, written)
             if expected:
                 faults.append(ConfigurationError(file, "", "", line[:LONGEST_SHOWN], expected, number))
@@ -56,10 +83,15 @@ def written_values(file: str, content: str) -> tuple[Written, list[Configuration
             continue
         if section is None:
             continue
+        name = line.partition("=")[0].rstrip(" \t")
+        if section in FORMER and (name in FORMER[section] or section not in SECTIONS):
+            why = FORMER[section].get(name, _AS_BY_DEFAULT)
+            former.append(f"{file}, line {number}: [{section}] {name} is read no more: {why}")
+            continue
         fault = _take(file, written, section, line, number)
         if fault is not None:
             faults.append(fault)
-    return written, faults
+    return written, faults, tuple(former)
 
 
 def _take(file: str, written: Written, section: str, line: str, number: int) -> ConfigurationError | None:

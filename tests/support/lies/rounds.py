@@ -55,7 +55,7 @@ class _Learned:
 
     def history(self, now: int) -> History:
         """Return what is known at `now` (UNIX s)."""
-        trust = trust_by_user(self._outcomes, now, self._scenario.site.trust) if self._is_kept_up else {}
+        trust = trust_by_user(self._outcomes, now) if self._is_kept_up else {}
         broken = {user: broken_probability(one.leaving, one.broken) for user, one in trust.items()}
         return History(orders=tuple(one for one in self._past if one.time > now - DAY), trust=trust, broken=broken)
 

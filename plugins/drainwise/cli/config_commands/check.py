@@ -57,6 +57,7 @@ def _lines(reading: SiteReading, show: bool) -> Iterator[str]:
         yield f"{f'local batch system: {default_directory()}':<{_ORIGIN_COLUMN}}  # {origin}"
         yield ""
     yield from map(str, reading.faults)
+    yield from reading.config.former
     file = reading.config.file or f"no site file {DEFAULT_SITE_FILE}"
     count, written = len(reading.faults), sum(1 for one in values if one.line)
     faults = f"{count} fault{'s' if count > 1 else ''}" if count else "no fault"
@@ -80,6 +81,7 @@ def _as_json(reading: SiteReading) -> dict[str, object]:
             }
             for one in reading.faults
         ],
+        "read_no_more": list(reading.config.former),
         "values": [
             {
                 "section": one.section,

@@ -37,12 +37,11 @@ def core_plans(
     now: int,
     settings: ReclaimSettings,
     history: History,
-    wait: str,
     until: OpenUntil | None = None,
 ) -> list[UserPlan]:
     """Return each user's part in turn, until the deficit is met; what a limit delays falls on nobody else.
 
-    wait: why no order may be given yet, or "". until: how long parts of pilots count, None where they go as a whole.
+    until: how long parts of pilots count, None where they go as a whole.
     """
     if balance.deficit <= 0:
         return []
@@ -62,7 +61,7 @@ def core_plans(
         cores -= cores % until.chunk if len(rows) > count else 0
     stand = sums(rows.user, rows.spends[:, CORES] * (rows.way == STANDING), len(users))
     allowances = Allowances(history, now, settings)
-    limits, need = _limits(users, cores, balance, allowances, settings, wait, stand)
+    limits, need = _limits(users, cores, balance, allowances, settings, stand)
     facts = cores_by_facts(rows, limits, need)
     mine = np.flatnonzero((facts.asked > 0)[whose])
     table = in_order(tuple([every[row] for row in mine.tolist()]), now, settings, history)
@@ -84,7 +83,7 @@ def core_plans(
         extra = max(0, sum(one.pilot.cores for one in orders) + sum(one.cores for one in returns) - given)
         if extra and orders:
             orders = (replace(orders[0], extra=extra), *orders[1:])
-        allowed, later = allowances.of(user[1], cycle, taken[user[1]], wait), max(0, int(facts.later[row]) - extra)
+        allowed, later = allowances.of(user[1], cycle, taken[user[1]]), max(0, int(facts.later[row]) - extra)
         limit, key = (allowed.words, allowed.key) if asked > allowed.cores else ("", "")
         of_user = Need(min(wanted, given) if returns else wanted, most)
         some, closed = table.some(range(of_able[row], of_able[row + 1])), by_user[user][1]
@@ -107,7 +106,6 @@ def _limits(
     balance: Balance,
     allowances: Allowances,
     settings: ReclaimSettings,
-    wait: str,
     stand: Real,
 ) -> tuple[Limits, CoresNeed]:
     """Return what users may lose: all together, each account, and each user under all of its accounts.
@@ -117,12 +115,12 @@ def _limits(
     accounts = {one.account: 1 + place for place, one in enumerate(balance.over)}
     begin = 1 + len(accounts)
     names = {name: begin + place for place, name in enumerate(dict.fromkeys(user for _, user in users))}
-    each = [allowances.of(name, settings.max_cores, 0, wait).cores for name in names]
+    each = [allowances.of(name, settings.max_cores, 0).cores for name in names]
     binds = np.array([(0, accounts[account], names[user]) for account, user in users], dtype=np.int64).reshape(-1, 3)
     standing = np.zeros(begin + len(names))
     np.add.at(standing, binds, stand[:, None])
     most, wider = (
-        np.maximum([allowances.together(wait), *some, *each], standing)
+        np.maximum([allowances.together(), *some, *each], standing)
         for some in ([one.cores for one in balance.over], [one.most for one in balance.over])
     )
     delays = np.ones(len(most), dtype=bool)

@@ -14,6 +14,7 @@ from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
 from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
+from drainwise.reclaim.counted_demand import Paused, paused, runs_beside, unplaced, weighed, with_untaken
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left
 from drainwise.reclaim.decide.limits import within_gpus
@@ -40,8 +41,7 @@ from drainwise.reclaim.decide.summary import (
     waiting_without_place,
     with_requested,
 )
-from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, unbound, with_unanswered
-from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
+from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, unbound, with_unanswered
 from drainwise.reclaim.plan import Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import policy_called
 from drainwise.reclaim.quota import (
@@ -54,10 +54,9 @@ from drainwise.reclaim.quota import (
     with_turns,
     without_limits,
 )
-from drainwise.reclaim.seen_payloads import stuck_pilots, with_expected_ends, with_stuck
+from drainwise.reclaim.seen_pilots import stuck_pilots, with_expected_ends, with_stuck
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
-from drainwise.reclaim.untaken_room import unplaced, with_untaken
 from drainwise.room.choice import RoomMade
 
 
@@ -97,14 +96,14 @@ def make_plan(
     demand = (
         _demand_plans(looked, snapshot, now, settings, history, need, until)
         if is_for_demand
-        else _DemandPlans([], None, "")
+        else _DemandPlans([], None)
     )
     pauses = paused(snapshot, history.unmet, now)
     named = [one.sentence for one in pauses] + [one.sentence for one in without_place]
     usable_cores, summary = demand.summed(looked, pauses)
     if without_place and (looked.balance.demand <= 0 or not looked.balance.over):
         summary = waiting_without_place(without_place)
-    refusing = refusing_nodes(history.nodes, now, settings)
+    refusing = refusing_nodes(history.nodes, now)
     kinds = kind_notices(snapshot.kinds or (), demand.made if looked.balance.deficit > 0 else None)
     plan = Plan(
         snapshot.taken,
@@ -113,7 +112,7 @@ def make_plan(
         (*requested.plans, *demand.users),
         _withdrawn(looked, snapshot, now, settings, history, is_for_demand),
         usable_cores,
-        summary=with_requested(requested.plans, demand.wait or summary, is_for_demand),
+        summary=with_requested(requested.plans, summary, is_for_demand),
         notices=(
             *([refusing] if refusing else []),
             *requested.faults,
@@ -131,7 +130,7 @@ def make_plan(
         missing=None if looked.kinds is None else looked.kinds.jobs,
     )
     # Where something else changes for those who wait, nothing is replaced.
-    others = plan.withdrawals or too_soon(history, now, settings) or any(not order.request for order in plan.orders)
+    others = plan.withdrawals or any(not order.request for order in plan.orders)
     if need is None or not is_for_demand or others:
         return plan
     return with_replacements(plan, looked.waits, snapshot, now, settings, history)
@@ -139,11 +138,10 @@ def make_plan(
 
 @dataclass(frozen=True)
 class _DemandPlans:
-    """Each user's part for those who wait; made: the room, None where cores are counted; wait: why none goes yet."""
+    """Each user's part for those who wait; made: the room, None where cores are counted."""
 
     users: Sequence[UserPlan]
     made: RoomMade | None
-    wait: str
 
     def summed(self, looked: Looked, pauses: Sequence[Paused]) -> tuple[int, str]:
         """Return how many cores are of use as they lie, and the sentence that sums the parts up."""
@@ -184,15 +182,14 @@ def _demand_plans(
     need: OpenUntil | None,
     parts: OpenUntil | None,
 ) -> _DemandPlans:
-    wait = too_soon(history, now, settings) if looked.balance.deficit > 0 else ""
     until, made = within(settings, need, now), None
     if looked.kinds is None:
-        users = core_plans(snapshot, looked.balance, now, until, history, wait, parts)
+        users = core_plans(snapshot, looked.balance, now, until, history, parts)
     else:
-        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait, parts)
+        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, parts)
     users = waits_for_cheaper(snapshot, users, need, now, settings, history)
     users = with_all_asked(users, parts) if made is None else users
-    return _DemandPlans(users, room_now(made, users), wait)
+    return _DemandPlans(users, room_now(made, users))
 
 
 def _withdrawn(
@@ -209,7 +206,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
     """Return the plan for so many cores: whatever waits, without the limits of a cycle."""
     snapshot, settings, history = requested.others, without_limits(settings), unbound(history)
     balance = with_turns(balance_for(what_if, snapshot, now, settings), snapshot, history, now)
-    users = core_plans(snapshot, balance, now, settings, history, "")
+    users = core_plans(snapshot, balance, now, settings, history)
     orders = [order for user in users for order in user.orders]
     summary = summary_of(balance, [one.pilot for one in orders], sum(one.waste for one in orders), None, ())
     return Plan(

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import Place
-from drainwise.reclaim.paused_demand import intended_room, nodes_with_cores_back
+from drainwise.reclaim.counted_demand import intended_room, nodes_with_cores_back
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand

@@ -14,8 +14,7 @@ from drainwise.reclaim.settings import ReclaimSettings
 
 MOST_GPUS, MOST_OF_CYCLE, MOST_IN_HOUR = "max_gpus_per_user_per_hour", "max_cores_per_cycle", "max_cores_per_hour"
 MOST_OF_USER, MOST_OF_USER_IN_HOUR = "max_cores_per_user_per_cycle", "max_cores_per_user_per_hour"
-BETWEEN_ACTS = "min_between_acts"
-LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR, BETWEEN_ACTS)
+LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR)
 """The keys of [reclaim] that can leave cores to a later cycle."""
 
 
@@ -65,18 +64,15 @@ class Allowances:
                 self.extra[one.user] += one.extra
         self._hour = settings.max_cores_hour - sum(self._lately.values())
 
-    def together(self, wait: str) -> int:
-        """Return what all users together may be ordered to give back in one cycle; as in `of`."""
-        return 0 if wait else max(0, min(self._settings.max_cores, self._hour))
+    def together(self) -> int:
+        """Return what all users together may be ordered to give back in one cycle."""
+        return max(0, min(self._settings.max_cores, self._hour))
 
-    def of(self, user: str, cycle: int, taken: int, wait: str) -> Allowed:
+    def of(self, user: str, cycle: int, taken: int) -> Allowed:
         """Return what one user may be ordered to give back.
 
-        cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already. wait: why
-        no order may be given yet, or "".
+        cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already.
         """
-        if wait:
-            return Allowed(0, BETWEEN_ACTS, wait)
         site = self._settings
         bounds = {
             MOST_OF_CYCLE: cycle,

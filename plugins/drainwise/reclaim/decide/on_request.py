@@ -177,7 +177,7 @@ def requested_plans(snapshot: Snapshot, now: int, settings: ReclaimSettings, his
         except UsageError as fault:
             faults.append(f"{one.in_words()}: {fault}")
             continue
-        found = [_for_request(part, one) for part in core_plans(snapshot, balance, now, within, history, "")]
+        found = [_for_request(part, one) for part in core_plans(snapshot, balance, now, within, history)]
         runs = {order.pilot.run for part in found for order in part.orders}
         if (missing := missing - sum(part.cores_given for part in found)) > 0:
             whose = (

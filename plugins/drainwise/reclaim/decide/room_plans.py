@@ -42,10 +42,9 @@ def room_plans(
     now: int,
     settings: ReclaimSettings,
     history: History,
-    wait: str,
     until: OpenUntil | None = None,
 ) -> tuple[list[UserPlan], RoomMade]:
-    """Return each user's part, and the room that all make together; wait: why no order may be given yet, or "".
+    """Return each user's part, and the room that all make together.
 
     until: how long parts of pilots count, None where they go as a whole.
     """
@@ -76,8 +75,8 @@ def room_plans(
         for number, (whose, some) in enumerate(zip(users, ahead))
     ]
     most = {f"account {over.account}": most_of(over, balance) for over in balance.over}
-    limits = {"cycle": allowances.together(wait)}
-    limits |= {f"user {user}": allowances.of(user, settings.max_cores, 0, "").cores for _, user in users}
+    limits = {"cycle": allowances.together()}
+    limits |= {f"user {user}": allowances.of(user, settings.max_cores, 0).cores for _, user in users}
     whole = made = make_room(facts, left, rows, {**most, **limits}, now, rules)
     beyond = sum(most_of(over, balance) * len(over.users) for over in balance.over)
     if made.missing and any(limit < beyond for limit in limits.values()):
@@ -91,7 +90,7 @@ def room_plans(
         later, own = max(0, could.cores - gives.cores), gives.cores
         if not (own or later):
             continue
-        allowed = allowances.of(whose[1], cycle + own, of_user[whose[1]] - own, wait)
+        allowed = allowances.of(whose[1], cycle + own, of_user[whose[1]] - own)
         limit, key = (allowed.words, allowed.key) if later else ("", "")
         returns = with_single_cores(ahead_of, gives.parts, facts, left, gives.runs) if ahead_of and gives.parts else ()
         closed, need = by_user[whose][1], Need(own, own)

@@ -142,7 +142,7 @@ def with_replacements(
     by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
     allowances = Allowances(history, now, settings)
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history, allowances))]
-    cycle = allowances.together("")
+    cycle = allowances.together()
     found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
     plans = {(one.account, one.user, one.request): one for one in plan.users}
     parts = {name: dict(one) for name, one in plan.parts.items()}
@@ -202,18 +202,18 @@ def _user(
     mine, others = ordered.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
     spent = np.concatenate((spent, others.price))
-    sizes, priority, unprotected = (
+    sizes, priority = (
         np.concatenate((getattr(mine.columns, name), getattr(others.columns, name)))
-        for name in ("cores", "priority_factor", "unprotected")
+        for name in ("cores", "priority_factor")
     )
-    price = np.where(unprotected, 0.0, valued(spent, sizes, priority, settings))
+    price = valued(spent, sizes, priority, settings)
     count, worth = len(ordered), np.maximum((price / sizes - _LEAST_WORSE) / _WORSE, 0) * sizes
     price = np.where(np.arange(len(sizes)) < count, worth, price)
     if settings.drain_only:
         late = settings.min_grace + settings.order_latency + others.columns.vacate > left
         price[count:][late & np.isinf(others.leave)] = np.inf
     every = (*ordered.pilots, *able.pilots)
-    allowed = allowances.of(whose[1], settings.max_cores, 0, "").cores
+    allowed = allowances.of(whose[1], settings.max_cores, 0).cores
     return _User(whose, allowed, count, every, sizes, spent, price, mine.drained, able, closed)
 
 

@@ -9,11 +9,10 @@ from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot
 from drainwise.pool.free_cores import Hole, WaitingJobs, usable_cores, whole_cores
 from drainwise.pool.job_kinds import JobKind
+from drainwise.reclaim.counted_demand import Paused, Unplaced
 from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import Balance
-from drainwise.reclaim.untaken_room import Unplaced
 from drainwise.room.choice import RoomMade
 
 
