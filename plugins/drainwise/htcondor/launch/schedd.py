@@ -16,7 +16,7 @@ import htcondor2
 
 from drainwise.common.printable import one_line
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.htcondor.ads.packed_ads import plain
+from drainwise.htcondor.ads.query import plain
 from drainwise.htcondor.ads.values import Ad
 from drainwise.htcondor.launch.states import ATTRIBUTES
 from drainwise.htcondor.launch.submission import TAG
