@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from drainwise.slurm.jobs.cluster_config import settings_in
+from drainwise.slurm.jobs.commands import settings_in
 
 WRAP = 1 << 31
 LARGEST = WRAP - 3
