@@ -12,7 +12,7 @@ from drainwise.agent.export.agent_notice import AgentNotices
 from drainwise.agent.export.observers import observers_of
 from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import RightsRefused
-from drainwise.htcondor.ads.agent_ad import AGENT_TYPE, ad_of
+from drainwise.htcondor.pool.collector import AGENT_TYPE, ad_of
 from drainwise.pool.abilities import AgentNotice
 from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig

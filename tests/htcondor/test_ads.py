@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.ads.values import (
-    SLOT_ATTRIBUTES,
     contradicts_itself,
     moment,
     number,
@@ -15,6 +14,7 @@ from drainwise.htcondor.ads.values import (
     text,
     whole,
 )
+from drainwise.htcondor.pool.collector import SLOT_ATTRIBUTES
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
 

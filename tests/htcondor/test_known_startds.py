@@ -9,8 +9,8 @@ import pytest
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import Ad, Others
-from drainwise.htcondor.pool import known_startds as module
-from drainwise.htcondor.pool.known_startds import Answer, KnownStartds, completed
+from drainwise.htcondor.pool import startds as module
+from drainwise.htcondor.pool.startds import Answer, KnownStartds, completed
 
 NOW = 1795249000
 NODES = ("node1", "node2", "node3")

@@ -43,7 +43,6 @@ HOUSE = {
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
-    "htcondor.knobs": Room(POOL, "agent", "facts htcondor.node pilotad pool", plain=False),
     "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
     "htcondor.identity": Room(EVERYWHERE, "anybody", "common facts htcondor.ads identity pool", plain=False),
@@ -51,7 +50,7 @@ HOUSE = {
     "htcondor.pool": Room(
         POOL,
         "agent",
-        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.knobs htcondor.node htcondor.shares "
+        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node htcondor.shares "
         "identity pilotad pool",
         plain=False,
     ),
@@ -59,7 +58,7 @@ HOUSE = {
     "htcondor.setup": Room(
         ADMIN,
         "root",
-        "common doctor facts htcondor.ads htcondor.knobs htcondor.node htcondor.pool install pilotad pool siteconfig",
+        "common doctor facts htcondor.ads htcondor.node htcondor.pool install pilotad pool siteconfig",
         plain=False,
     ),
     "slurm": Room(
@@ -194,7 +193,7 @@ BUDGETS = {
     "htcondor/node": Budget(1_251, "htcondor.node"),
     "htcondor/pool": Budget(
         3_662,
-        "htcondor htcondor.ads htcondor.demand htcondor.identity htcondor.knobs htcondor.pool htcondor.shares",
+        "htcondor htcondor.ads htcondor.demand htcondor.identity htcondor.pool htcondor.shares",
     ),
     "htcondor/setup": Budget(914, "htcondor.setup"),
     "slurm/node": Budget(2_160, "slurm.node slurm.node_agent"),

@@ -23,10 +23,10 @@ from drainwise.htcondor.ads.values import (
     whole,
 )
 from drainwise.htcondor.demand.resources import slot_amounts
-from drainwise.htcondor.knobs.orders import SETTLED_AFTER, parse_orders, run_name
 from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, ORDERS, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.closed_nodes import why_no_orders
+from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name
 from drainwise.identity.identity import PilotIdentity
 from drainwise.pilotad.attributes import HEARTBEAT, STANDING
 from drainwise.pilotad.report import OBSERVED

@@ -9,24 +9,41 @@ one shape in all versions, and pyslurm knows no shares: they are asked as ever.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from drainwise.common.bounded_command import Answer, Running
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.gres import Gres
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.squeue_json import job_in, plain_number, text_in
 from drainwise.slurm.jobs.squeue_lines import GRES_COMMAND, gres_of_lines
-from drainwise.slurm.pool.pyslurm_record import jobs_of_pyslurm, with_gres
+from drainwise.slurm.jobs.states import PENDING, states_of
 from drainwise.slurm.pool.transport import MOST_JOBS, Answers, CommandLine, JobQuestion, Squeue, Transport, all_answers
 
 AUTO, COMMANDS, PYSLURM = "auto", "commands", "pyslurm"
 
 _READER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyslurm_reader.py")
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
+_BY_SQUEUE = {
+    "id": "job_id",
+    "array_id": "array_job_id",
+    "heterogeneous_id": "het_job_id",
+    "num_nodes": "node_count",
+    "allocated_nodes": "nodes",
+    "requeue_count": "restart_cnt",
+    "ntasks": "tasks",
+    "reservation": "resv_name",
+    "temporary_disk_per_node": "minimum_tmp_disk_per_node",
+}
+"""The attributes of a job that `squeue --json` calls otherwise."""
+_SHARING = {"NO": "none", "USER": "user"}
 
 
 @dataclass(frozen=True)
@@ -142,7 +159,7 @@ class _Asked:
         self._reader, self._gres, self._otherwise = reader, gres, otherwise
         self._second: JobQuestion | None = None
 
-    def jobs(self) -> list[SlurmJob]:
+    def jobs(self) -> Sequence[SlurmJob]:
         """See `JobQuestion`."""
         answer = _answer(self._reader)
         fault = _import_fault(answer)
@@ -159,6 +176,57 @@ class _Asked:
         self._gres.end()
         if self._second is not None:
             self._second.end()
+
+
+def jobs_of_pyslurm(answer: bytes) -> list[SlurmJob]:
+    """Read the jobs in the line that `pyslurm_reader` prints. Raises PoolUnreachable when it is not whole."""
+    try:
+        document = json.loads(answer)
+    except (ValueError, RecursionError):
+        raise PoolUnreachable("incomplete answer: pyslurm's jobs are no JSON") from None
+    records = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(records, list):
+        raise PoolUnreachable("incomplete answer: pyslurm gave no list of jobs")
+    return [job_in(_as_by_squeue(record), plain_number, "pyslurm gave") for record in records]
+
+
+def _as_by_squeue(record: object) -> object:
+    """Return a job of pyslurm's as `squeue --json` would have printed it up to 22.05.
+
+    A number that is unset, without limit or 0 is None, an empty text is None, and of a state with several words only
+    the one that counts most is there. The reason for which a job waits is one word, or a sentence in its place.
+    """
+    if not isinstance(record, dict):
+        return record
+    state, waiting = text_in(record, "state"), text_in(record, "array_tasks_waiting")
+    features, memory = record.get("constraints"), plain_number(record.get("memory"))
+    at_once, task = plain_number(record.get("array_tasks_parallel")), record.get("array_task_id")
+    return {
+        **{_BY_SQUEUE.get(name, name): value for name, value in record.items()},
+        "job_state": list(states_of(state)) if state else [],
+        "state_reason": text_in(record, "state_reason") or "None",
+        "array_task_id": 0 if task is None and record.get("array_id") and not waiting else task,
+        "array_task_string": f"{waiting}%{at_once}" if waiting and at_once else waiting,
+        "shared": _SHARING.get(text_in(record, "resource_sharing")),
+        "features": ",".join(map(str, features)) if isinstance(features, list) else "",
+        "tres_req_str": f"mem={memory}M" if memory else "",
+    }
+
+
+def with_gres(jobs: list[SlurmJob], known: Mapping[int, tuple[Gres, int, dict[str, Any]]]) -> list[SlurmJob]:
+    """Return the jobs with what pyslurm does not tell: generic resources, the fewest nodes, where they may start.
+
+    known: by the jobs' numbers, as `squeue_lines.gres_of_lines` has it; what it lacks has begun to wait since.
+    """
+    found = []
+    for job in jobs:
+        gres, nodes, facts = known.get(job.number, ((), 0, {}))
+        if PENDING in job.states and facts:
+            job = replace(job, gres=gres, node_count=nodes or job.node_count, **facts)  # noqa: PLW2901
+        elif gres:
+            job = replace(job, gres=gres)  # noqa: PLW2901
+        found.append(job)
+    return found
 
 
 def _usable(commands: SlurmCommands) -> tuple[InstalledPySlurm | None, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,14 +17,12 @@ from drainwise.slurm.cluster.limits import limits_in
 from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
 from drainwise.slurm.cluster.rules import ClusterRules, controller_time, rules_in
 from drainwise.slurm.jobs import squeue_lines as job_lines
-from drainwise.slurm.jobs.admin_comment import may_lack_directories
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.scontrol_jobs import ask
 from drainwise.slurm.jobs.squeue_json import jobs_in
-from drainwise.slurm.jobs.states import PENDING, RUNNING
-from drainwise.slurm.jobs.written import name_and_comment
+from drainwise.slurm.jobs.states import PENDING
 from drainwise.slurm.pool import shares
+from drainwise.slurm.pool.old_release import with_details
 from drainwise.slurm.pool.shares import Shares, shares_in
 
 FILTERED_JSON = (23, 2)
@@ -35,14 +33,7 @@ WITH_CORES = ("configuring", "running", "completing", "suspended", "stopped", "s
 """The states of jobs that have cores, or had until now, as squeue takes them."""
 MOST_JOBS = 1 << 31
 """Bytes of an answer about all jobs: the JSON has 11 KB of each."""
-MOST_UNCLEAR = 256
-"""Jobs that are asked for one by one; where users forge more lines than that, the JSON of all jobs costs less."""
 
-COMMENTS_COMMAND = ("scontrol", "--oneliner", "show", "job")
-"""The AdminComments of all jobs before 23.02, for a fraction of what the JSON costs."""
-
-_JOB_LINE = re.compile(rb"^JobId=(\d{1,10}) (.*)$", re.MULTILINE)
-_COMMENT, _EXCLUDED = b" AdminComment=", b" ExcNodeList="
 _NUMBERS = re.compile(rb"\d+")
 
 
@@ -50,7 +41,7 @@ _NUMBERS = re.compile(rb"\d+")
 class Answers:
     """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment."""
 
-    jobs: list[SlurmJob]
+    jobs: Sequence[SlurmJob]
     nodes: list[SlurmNode]
     shares: Shares
     rules: ClusterRules = field(default_factory=ClusterRules)
@@ -66,7 +57,7 @@ class Transport(Protocol):
 class JobQuestion(Protocol):
     """The question for the jobs, which has been asked."""
 
-    def jobs(self) -> list[SlurmJob]:
+    def jobs(self) -> Sequence[SlurmJob]:
         """Return the jobs. Raises PoolUnreachable when the answer is missing, late or not whole."""
 
     def end(self) -> None:
@@ -91,7 +82,7 @@ class Squeue:
         self._asked.append(running)
         return running
 
-    def jobs(self) -> list[SlurmJob]:
+    def jobs(self) -> Sequence[SlurmJob]:
         """See `JobQuestion`."""
         version, lines = (asked.output() for asked in self._asked[:2])
         listed = job_lines.jobs_of_lines(lines)
@@ -101,37 +92,12 @@ class Squeue:
             found = jobs_in(self._ask("squeue", f"--json{shape}", "--all", states).output())
             known = {job.number for job in found}
             return found + [job for job in listed if job.number not in known and PENDING in job.states]
-        running = {job.number for job in listed if RUNNING in job.states}
-        if not running:
-            return listed
-        answer = self._ask(*COMMENTS_COMMAND).output()
-        comments, unclear = comments_in(answer, running)
-        if len(unclear) > MOST_UNCLEAR:
-            return jobs_in(self._ask("squeue", "--json", "--all").output())
-        alone = _asked_alone(self._commands, unclear)
-        comments.update((number, job.admin_comment) for number, job in alone.items() if job.admin_comment)
-        if any(may_lack_directories(comment) for comment in comments.values()):
-            # Such a job gets no order, and its user can spell that in its name: only the JSON is sure.
-            return jobs_in(self._ask("squeue", "--json", "--all").output())
-        excluded, written = excluded_in(answer), written_in(answer, running)
-        written.update((number, (job.name, job.comment)) for number, job in alone.items())
-        return [_completed(job, comments, excluded, written) for job in listed]
+        return with_details(listed, self._commands, lambda *command: self._ask(*command).output())
 
     def end(self) -> None:
         """See `JobQuestion`."""
         for asked in self._asked:
             asked.end()
-
-
-def _completed(
-    job: SlurmJob, comments: Mapping[int, str], excluded: Mapping[int, str], written: Mapping[int, tuple[str, str]]
-) -> SlurmJob:
-    """Return the job with what the lines of plain squeue have not got."""
-    if job.number in comments or job.number in written:
-        name, comment = written.get(job.number, ("", ""))
-        admin = (comments[job.number],) if job.number in comments else ()
-        return replace(job, comments=admin, name=name, comment=comment)
-    return replace(job, excluded=excluded[job.number]) if PENDING in job.states and job.number in excluded else job
 
 
 def _release(version: bytes) -> tuple[int, ...]:
@@ -184,71 +150,3 @@ def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
         question.end()
         for one in asked:
             one.end()
-
-
-def _asked_alone(commands: SlurmCommands, jobs: Collection[int]) -> dict[int, SlurmJob]:
-    """Ask for these jobs, each by its number. One that spells an AdminComment in its name has none.
-
-    Raises PoolUnreachable.
-    """
-    found = ask(commands, {str(job): str(job) for job in jobs}).jobs if jobs else {}
-    return {int(job): one for job, one in found.items()}
-
-
-def comments_in(answer: bytes, jobs: Collection[int]) -> tuple[dict[int, str], set[int]]:
-    """Read the comments of these jobs, up to a blank, in the output of COMMENTS_COMMAND; and which jobs are not sure.
-
-    The lines hold what users chose, line ends included: who names a job so can print a line for another one. But a
-    job's line begins with its number, and each job has one: a number that begins two lines was forged.
-    """
-    found: dict[int, str] = {}
-    unclear: set[int] = set()
-    seen: set[int] = set()
-    wanted = set(jobs)
-    for number, rest in _JOB_LINE.findall(answer):
-        job = int(number)
-        if job not in wanted:
-            continue
-        if job in seen or rest.count(_COMMENT) > 1:
-            unclear.add(job)
-        elif _COMMENT in rest:
-            found[job] = rest.partition(_COMMENT)[2].partition(b" ")[0].decode("utf-8", "replace")
-        seen.add(job)
-    return {job: comment for job, comment in found.items() if job not in unclear}, unclear
-
-
-def excluded_in(answer: bytes) -> dict[int, str]:
-    """Read the nodes that jobs will not have, as Slurm writes them, in the output of COMMENTS_COMMAND.
-
-    A job of whose line another one is a forgery, or that spells such nodes in its name, has none.
-    """
-    found: dict[int, str] = {}
-    seen: set[int] = set()
-    for number, rest in _JOB_LINE.findall(answer):
-        job = int(number)
-        if job in seen:
-            found.pop(job, None)
-        elif rest.count(_EXCLUDED) == 1:
-            word = rest.partition(_EXCLUDED)[2].partition(b" ")[0].decode("utf-8", "replace")
-            if word != "(null)":
-                found[job] = word
-        seen.add(job)
-    return found
-
-
-def written_in(answer: bytes, jobs: Collection[int]) -> dict[int, tuple[str, str]]:
-    """Read the name and the comment of these jobs in the output of COMMENTS_COMMAND, as their submitters wrote them.
-
-    A job of whose line another one is a forgery has none.
-    """
-    found: dict[int, tuple[str, str]] = {}
-    seen: set[int] = set()
-    wanted = set(jobs)
-    for number, rest in _JOB_LINE.findall(answer):
-        job = int(number)
-        if job in seen:
-            found.pop(job, None)
-        elif job in wanted:
-            found[job] = name_and_comment(f" {rest.decode('utf-8', 'replace')}")
-        seen.add(job)
-    return found

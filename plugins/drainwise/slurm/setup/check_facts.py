@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.jobs.cluster_config import SHOW_CONFIG, UNSET_VALUES, settings_in
-from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.commands import SHOW_CONFIG, UNSET_VALUES, SlurmCommands, settings_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.pyslurm_transport import TransportChoice, choice_of
 from drainwise.slurm.pool.transport import CommandLine
