@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import functools
 import gc
+import itertools
 import os
+import re
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -32,6 +36,7 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     gc.disable()
+    argparse._ = functools.lru_cache(None)(argparse._)  # type: ignore[attr-defined] # each parser looks for catalogues
 
 
 def pytest_collection_finish() -> None:
@@ -71,6 +76,16 @@ for name, examples in (("quick", 15), ("thorough", 40)):
         derandomize="CI" in os.environ,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of the test's own. pytest reads for each the names of all that were made before."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(_NUMBERS)}", numbered=False)
 
 
 @pytest.fixture

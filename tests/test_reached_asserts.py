@@ -142,8 +142,8 @@ def test_a_part_of_it_names_them_when_asked_and_does_not_fail(tmp_path: Path) ->
 def test_a_property_that_seldom_reaches_its_assert_fails(tmp_path: Path) -> None:
     ran = run(tmp_path, PROPERTIES)
     assert re.findall(r"FAILED .*::(\w+) - Failed: (.*)", ran.stdout) == [
-        ("test_seldom", "0 of 270 examples reach the assert in line 11"),
-        ("test_judges", "0 of 270 examples show a rare number, not 0.5"),
+        ("test_seldom", "0 of 330 examples reach the assert in line 11"),
+        ("test_judges", "0 of 330 examples show a rare number, not 0.5"),
     ], ran.stdout
     assert "2 failed, 2 passed" in ran.stdout
 

@@ -13,6 +13,7 @@ from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request import AdminRequest
+from more_examples import combined, most_of
 
 from .full_nodes import MINUTE, FullNodes
 from .memory_pool import NOW, SETTINGS, Lines
@@ -20,12 +21,12 @@ from .memory_pool import NOW, SETTINGS, Lines
 SITE = replace(SETTINGS, policy="open-need", waiting_cost=0.02, min_age=60, order_latency=60)
 """What a site has that sets nothing."""
 LEAST_WASTE = replace(SITE, policy="least-waste", waiting_cost=0.0)
-NODES = 24
+NODES, FEW = most_of((12, 6), (24, 24))
 LONGEST = 180
 """Minutes of a play."""
-ENDLESS, ENDING = None, (3600, 40_000)
+LEASES = {"endless": None, "ending": (3600, 40_000)}
 """Seconds that the pilots' leases have left."""
-SHORT, LONG = (5, 60), (60, 360)
+LONG = {"short": (5, 60), "long": (60, 360)}
 """Minutes that payloads take."""
 
 
@@ -60,15 +61,13 @@ def play(pool: FullNodes, settings: ReclaimSettings, *requests: AdminRequest) ->
     return Played(acts["ordered"], acts["withdrawn"], (pool.started - NOW) // MINUTE if pool.started else None)
 
 
-@pytest.mark.parametrize("long", [SHORT, LONG], ids=["short", "long"])
-@pytest.mark.parametrize("leases", [ENDLESS, ENDING], ids=["endless", "ending"])
-@pytest.mark.parametrize(("wanted", "each"), [(2, 1), (4, 1), (8, 1), (4, 2), (1, 2)])
-def test_a_set_is_ordered_once_and_the_job_starts_as_soon_as_by_least_waste(
-    wanted: int, each: int, leases: tuple[int, int] | None, long: tuple[int, int]
-) -> None:
+@pytest.mark.parametrize(("size", "leases", "long"), combined(["2x1", "4x1", "8x1", "4x2", "1x2"], LEASES, LONG))
+def test_a_set_is_ordered_once_and_the_job_starts_as_soon_as_by_least_waste(size: str, leases: str, long: str) -> None:
     """A job of whole nodes; each has one pilot or two. By least-waste each pilot of the set gets one order."""
+    wanted, each = map(int, size.split("x"))
     by_waste, found = (
-        play(FullNodes(NOW, NODES, wanted, each, leases=leases, long=long), one) for one in (LEAST_WASTE, SITE)
+        play(FullNodes(NOW, NODES, wanted, each, leases=LEASES[leases], long=LONG[long]), one)
+        for one in (LEAST_WASTE, SITE)
     )
     assert by_waste.minutes is not None
     assert found.minutes is not None and found.minutes <= by_waste.minutes + 5
@@ -78,7 +77,7 @@ def test_a_set_is_ordered_once_and_the_job_starts_as_soon_as_by_least_waste(
 @pytest.mark.parametrize("each", [1, 2])
 def test_a_node_that_comes_free_for_some_minutes_takes_none_of_the_set_its_order(each: int) -> None:
     """A node beside the pilots' is up for three minutes."""
-    pool = FullNodes(NOW, NODES, 4, each, long=LONG)
+    pool = FullNodes(NOW, NODES, 4, each, long=LONG["long"])
     pool.up = range(NOW + 3 * MINUTE, NOW + 6 * MINUTE)
     found = play(pool, SITE)
     assert found.minutes is not None and (found.ordered, found.withdrawn) == (4 * each, 0)
@@ -90,12 +89,8 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize("leases", [ENDLESS, ENDING], ids=["endless", "ending"])
-@pytest.mark.parametrize("each", [1, 2])
-@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
-def test_the_orders_for_a_request_are_given_once_and_stand(
-    request_: AdminRequest, each: int, leases: tuple[int, int] | None
-) -> None:
+@pytest.mark.parametrize(("request_", "each", "leases"), combined(REQUESTS, [1, 2], LEASES))
+def test_the_orders_for_a_request_are_given_once_and_stand(request_: str, each: int, leases: str) -> None:
     """Nobody waits: each pilot of four nodes, or of 32 cores, gets one."""
-    found = play(FullNodes(NOW, NODES, 0, each, leases=leases, long=LONG), SITE, request_)
+    found = play(FullNodes(NOW, FEW, 0, each, leases=LEASES[leases], long=LONG["long"]), SITE, REQUESTS[request_])
     assert (found.ordered, found.withdrawn) == (4 * each, 0)

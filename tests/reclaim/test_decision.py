@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable, UsageError
@@ -292,8 +292,12 @@ def test_no_claim_changes_how_many_cores_anybody_loses_nor_anybody_elses_pilots(
     assert one.withdrawals == other.withdrawals == ()
 
 
+DEAR, CHEAP = report(8.0, uncommitted=400_000), report(12.0, first_end=NOW + 50, last_end=NOW + 100)
+
+
 @pytest.mark.parametrize("policy", list(BY_WASTE))
 @given(claims=claims_of(1, 2, 8, 24), deficit=st.integers(0, 90), extra=st.sampled_from((None, 0, 5)))
+@example([(8, DEAR, DEAR), (8, DEAR, DEAR), (12, CHEAP, CHEAP)], 8, None)  # few others show cores beyond those owed
 def test_claims_cost_their_own_user_its_extra_cores_at_most_and_others_none(
     policy: str, claims: Claims, deficit: int, extra: int | None
 ) -> None:

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.daemons  # it takes its time
 
 
 def test_more_of_what_is_taken_is_of_use_where_room_is_made() -> None:

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.daemons  # it takes its time
 
 
 def test_who_reports_nothing_wastes_no_more_by_default_than_the_youngest_that_are_killed_with_notice() -> None:

@@ -25,8 +25,8 @@ from _pytest.assertion import rewrite
 from hypothesis import settings
 
 AT_LEAST = 0.1  # of a property's examples reach each assert in its body, unless its mark `reached` says another share
-MORE = 250  # examples where the few of a run seem to reach too few: they resemble each other, and chance plays a part
-CHANCE = 3.0  # standard deviations by which the share among so many may be less
+MORE = (60, 250)  # examples where the fewer before seem to reach too few: they resemble each other, by chance too
+CHANCE = 3.0  # standard deviations by which the share among the most of them may be less
 NEVER_RAN = 6  # the exit status: not that of failed tests, which may be run once more
 CALLED = "_check_if_assertion_pass_impl"
 
@@ -147,7 +147,7 @@ class Examples:
 
     def _least(self, share: float) -> float:
         """How many of them are to be seen, where such a share of all is."""
-        away = CHANCE * math.sqrt(share * (1 - share) * self.number) if self.number > MORE // 2 else 0.0
+        away = CHANCE * math.sqrt(share * (1 - share) * self.number) if self.number > MORE[-1] // 2 else 0.0
         return share * self.number - away
 
 
@@ -195,9 +195,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     kept = test._hypothesis_internal_use_settings
     try:
         value = yield
-        if any(examples.faults(share)):
-            test._hypothesis_internal_use_settings = settings(kept, max_examples=MORE)
-            item.runtest()
+        for more in MORE:
+            if any(examples.faults(share)):
+                test._hypothesis_internal_use_settings = settings(kept, max_examples=more)
+                item.runtest()
     finally:
         handle.inner_test, test._hypothesis_internal_use_settings = examples.test, kept
     ASSERTS.want(examples.test)
