@@ -13,6 +13,7 @@ from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable, RunEnded
 from drainwise.htcondor.ads.values import Others
+from drainwise.htcondor.pool import collector, order_channel
 from drainwise.htcondor.pool import pool as module
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.pool.facts import Snapshot
@@ -30,7 +31,7 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             stream.write(b"?")
         yield Others()
 
-    monkeypatch.setattr(module.collector, "pool_ads", ask)
+    monkeypatch.setattr(collector, "pool_ads", ask)
     return file
 
 
@@ -70,10 +71,10 @@ def test_a_pool_that_changes_while_an_order_is_looked_up_is_still_seen(mocker: M
         raise RunEnded("the collector knows no slot slot1_1@n1 on n1 any more")
 
     shown = Snapshot(NOW, (), ())
-    mocker.patch.object(module.collector, "pool_ads", autospec=True, return_value=iter((Others(),)))
+    mocker.patch.object(collector, "pool_ads", autospec=True, return_value=iter((Others(),)))
     mocker.patch.object(module, "snapshot_of", autospec=True, return_value=shown)
     mocker.patch.object(module, "to_be_asked", autospec=True, return_value={"n1": "slot1_1@n1"})
-    mocker.patch.object(module.order_channel, "knobs_of", autospec=True, side_effect=gone)
+    mocker.patch.object(order_channel, "knobs_of", autospec=True, side_effect=gone)
     assert HTCondorPool().snapshot(NOW) is shown
 
 
