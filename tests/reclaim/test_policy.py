@@ -16,7 +16,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of, in_order
 from drainwise.reclaim.choose.plan import IDLE
-from drainwise.reclaim.decide.core_plans import core_plans
+from drainwise.reclaim.decide.user_plans import user_plans
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order
 from drainwise.reclaim.prices import BY_WASTE, POLICIES, PRIORITY_WEIGHT, for_comparison, policy_called, prices_of
@@ -45,7 +45,7 @@ def chosen_by(
     over = Over("group_a", most, ("alice",) if pilots else (), most)
     balance = Balance(cores, 0, 0, most, cores, (over,))
     site = dataclasses.replace(site, policy=name)
-    parts = core_plans(snapshot(*pilots), balance, NOW, site, history or History())
+    parts, _ = user_plans(snapshot(*pilots), balance, NOW, site, history or History())
     return parts[0].orders if parts else ()
 
 

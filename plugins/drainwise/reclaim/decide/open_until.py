@@ -41,7 +41,7 @@ import numpy as np
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.choose.problem import Mask, Real, Whole
-from drainwise.reclaim.decide.by_user import pilots_by_user
+from drainwise.reclaim.decide.limits import pilots_by_user
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.quota import owed
