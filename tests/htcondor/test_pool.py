@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pytest_mock import MockerFixture
 
-from drainwise.facts.errors import PoolUnreachable, RunEnded
+from drainwise.facts.errors import PoolUnreachable, RunEnded, UsageError
+from drainwise.htcondor.ads.query import htcondor2
 from drainwise.htcondor.ads.values import Others
 from drainwise.htcondor.pool import collector, order_channel
 from drainwise.htcondor.pool import pool as module
@@ -87,6 +89,16 @@ def test_the_garbage_collector_is_afterwards_as_it_was(questions: Path, collects
         assert gc.isenabled() is collects
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_the_bindings_are_imported_where_something_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the configuration that is read is that of the moment; those that are too old are one line."""
+    program = "import sys, drainwise.htcondor.pool.pool; print(sorted({'htcondor2', 'classad2'} & {*sys.modules}))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+    monkeypatch.delattr("htcondor2.HTCondorException")
+    with pytest.raises(UsageError, match="bindings here are too old"):
+        htcondor2.Collector()
 
 
 def test_a_collector_that_never_answers_holds_nobody(

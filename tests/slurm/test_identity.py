@@ -14,7 +14,7 @@ from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.pool.identity import identity_in, with_identities
 from drainwise.slurm.pool.old_release import details_in
-from drainwise.slurm.pool.pyslurm_transport import jobs_of_pyslurm
+from drainwise.slurm.pool.transport import jobs_of_pyslurm
 
 from .recorded_cluster import VERSIONS, recorded
 

@@ -11,10 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
-from drainwise.pilotad.codec import BELIEVED, unix_time
-from drainwise.pilotad.observation import Observation, observation_in
-from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, OBSERVED, PilotReport
+from drainwise.pilotad.codec import unix_time
 
 Ad = Mapping[str, object]
 
@@ -105,33 +102,7 @@ def moment(ad: Ad, name: str) -> int | None:
     return unix_time(ad.get(name))
 
 
-def report_of(ad: Ad) -> PilotReport | None:
-    """Read the pilot's report that a node published on its slot; None when there is none."""
-    get = ad.get
-    heartbeat = unix_time(get(HEARTBEAT))
-    if heartbeat is None:
-        return None
-    source = _SOURCES.get(text(ad, STANDING), PILOT_AD)
-    return PilotReport.from_values(
-        heartbeat, source, {field: value_of(get(published)) for field, published, value_of in _REPORT}
-    )
-
-
-def observed_in(ad: Ad) -> Observation | None:
-    """Read what a node published of the payloads that it saw in its slot; None when there is nothing."""
-    return observation_in(ad.get(OBSERVATION))
-
-
-def contradicts_itself(ad: Ad) -> bool:
-    """Decide whether the node found so; it publishes none of the values then."""
-    return text(ad, STANDING) == CONTRADICTORY
-
-
 def _amount(value: object) -> float | None:
     if type(value) is int or type(value) is float:
         return value if 0 <= value <= _LARGEST_FLOAT else None  # what no float can hold, arithmetic cannot either
     return None
-
-
-_SOURCES: dict[str | None, str] = {GLIDEIN: GLIDEIN_AD, OBSERVED: PROCESSES}
-_REPORT = tuple((row.field, row.published, BELIEVED[row.kind]) for row in ATTRIBUTES)

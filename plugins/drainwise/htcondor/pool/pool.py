@@ -6,7 +6,6 @@ import gc
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -24,7 +23,7 @@ from drainwise.htcondor.pool.endings import ended_since, endings_in, in_question
 from drainwise.htcondor.pool.knobs import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.snapshot import snapshot_of
-from drainwise.htcondor.pool.startds import KnownStartds, completed
+from drainwise.htcondor.pool.startds import KnownStartds
 from drainwise.identity.rules import IdentityRules
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import AgentNotice, most_at_once
@@ -82,7 +81,7 @@ class HTCondorPool:
             attributes = (*collector.SLOT_ATTRIBUTES, *resources_of(others.startds))
             bundles = cast("Iterable[Bundle]", answers)
             slots: Iterable[Ad] = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
-            others, slots = self._completed(others, slots, attributes, now)
+            others, slots = self._startds.completed(others, slots, partial(collector.startd_answer, attributes), now)
             sent, known = self._identities, self._startds
             seen = snapshot_of(slots, others, now, known.nodes, asked.told, self._clients, sent.known, known.silent)
             seen = sent.completed(seen, asked.identities)
@@ -97,20 +96,6 @@ class HTCondorPool:
                 seen, within(NODE_SECONDS, partial(order_channel.knobs_of, doubtful), "a node with orders")
             )
         return seen
-
-    def _completed(
-        self, others: Others, slots: Iterable[Ad], attributes: Sequence[str], now: int
-    ) -> tuple[Others, Iterable[Ad]]:
-        """Complete the answer of a collector that has just started by what the startds that it lacks say themselves."""
-        if not self._startds.is_young(others, now):
-            return others, slots
-        there = list(slots)
-        missing = self._startds.missing(others, there)
-        if not missing:
-            return others, there
-        answers = self._startds.ask(missing, partial(collector.startd_answer, attributes), now)
-        machines, there = completed(others, there, answers)
-        return replace(others, startds=machines), there
 
     def _asked(self) -> _SnapshotQuestion:
         """Return the question that was asked ahead, if that was just now; else ask."""

@@ -102,7 +102,7 @@ def snapshot_of(
         notices=(
             *closed_notices(slots),
             *no_more_lent_notices(slots),
-            *_notices_of(slots, seen.gone, seen.odd, strange, records),
+            *_notices_of(slots, seen, strange, records),
             *((f"demand counts by cores alone: {answer}",) if isinstance(answer, str) else ()),
             *demand.notices,
         ),
@@ -213,13 +213,10 @@ def _cores_per_weight(slots: Sequence[Slot]) -> tuple[float, list[Slot]]:
 
 
 def _notices_of(
-    slots: Sequence[Slot],
-    gone: Sequence[Slot],
-    odd: Sequence[Ad],
-    strange: Sequence[Slot],
-    records: Sequence[AccountingRecord],
+    slots: Sequence[Slot], seen: _Seen, strange: Sequence[Slot], records: Sequence[AccountingRecord]
 ) -> Iterator[str]:
     """Name the parts of the answer that were not believed, and why."""
+    gone, odd = seen.gone, seen.odd
     if gone:
         cores, nodes = sum(slot.cores for slot in gone), {slot.machine for slot in gone}
         yield (

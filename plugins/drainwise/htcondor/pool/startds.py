@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from drainwise.common.bounded_call import each_within
@@ -276,10 +276,24 @@ class KnownStartds:
             finally:
                 os.close(place)
 
-    def is_young(self, others: Others, now: int) -> bool:
-        """Decide whether the collector may lack known startds at `now` (UNIX s), since it has just started."""
+    def completed(
+        self, others: Others, slots: Iterable[Ad], question: Callable[[str], Answer], now: int
+    ) -> tuple[Others, Iterable[Ad]]:
+        """Complete the answer of a collector that has just started by what the startds that it lacks say themselves.
+
+        What they say stands in the place of what it has of them. question: see `ask`; now: UNIX s.
+        """
         start = collector_start(others.collectors)
-        return start is not None and now - start <= _YOUNG and bool(self._known())
+        if start is None or now - start > _YOUNG or not self._known():
+            return others, slots
+        slots = list(slots)
+        answers = self.ask(self.missing(others, slots), question, now)
+
+        def elsewhere(ads: Iterable[Ad]) -> list[Ad]:
+            return [ad for ad in ads if text(ad, "Machine") not in answers]
+
+        machines = elsewhere(others.startds) + [ad for some, _ in answers.values() for ad in some]
+        return replace(others, startds=machines), elsewhere(slots) + [ad for _, some in answers.values() for ad in some]
 
     def missing(self, others: Others, slots: Collection[Ad]) -> dict[str, str]:
         """Return the address of each known startd that the collector lacks, or some of whose slots it lacks."""
@@ -333,14 +347,3 @@ def _read(path: str) -> dict[str, str]:
     if not isinstance(known, dict):
         return {}
     return {node: address for node, address in known.items() if isinstance(address, str)}
-
-
-def completed(others: Others, slots: Iterable[Ad], answers: Mapping[str, Answer]) -> tuple[list[Ad], list[Ad]]:
-    """Return the machine ads and the slots of the collector, with those of nodes that answered in place of its own."""
-
-    def elsewhere(ads: Iterable[Ad]) -> list[Ad]:
-        return [ad for ad in ads if text(ad, "Machine") not in answers]
-
-    told = answers.values()
-    machines = elsewhere(others.startds) + [ad for one, _ in told for ad in one]
-    return machines, elsewhere(slots) + [ad for _, one in told for ad in one]

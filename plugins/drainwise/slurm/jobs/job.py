@@ -1,9 +1,8 @@
 """A job as slurmctld has it: the one shape that each reader fills, whatever it asked and what that cost.
 
-    squeue_json       all facts of many jobs; costs most
+    squeue_json       all facts of many jobs; costs most; or what pyslurm knows of all
     squeue_lines      what a snapshot needs of all jobs, without reports; or one run, before and after an order
     scontrol_jobs     a node's own jobs, each by its number: what a run may use, and its AdminComment
-    pyslurm_transport all facts of all jobs, where pyslurm is installed
 
 What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the
 features that a waiting job asks for, and a job's name and comment, by which its site may tell what client it is and who
