@@ -25,7 +25,7 @@ from drainwise.reclaim.counted_demand import Paused
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import OUTCOMES
 from drainwise.reclaim.plan import Order, Plan
-from drainwise.siteconfig.export_sections import MetricsSection
+from drainwise.siteconfig.schema import MetricsSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
 

@@ -24,7 +24,7 @@ from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.export_sections import PageSection
+from drainwise.siteconfig.schema import PageSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
 
