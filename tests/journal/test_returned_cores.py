@@ -138,8 +138,8 @@ def journal(tmp_path: Path) -> str:
     return str(tmp_path / "journal")
 
 
-ALICE = PartSums(wishes=2, pilots=2, cores=4, core_seconds=400, wasted=0)
-BEA = PartSums(wishes=1, pilots=1, cores=6, core_seconds=300 + 1800 + 200, wasted=100 + 100 + 0 + 100)
+ALICE = PartSums(2, 2, 4, 400, 0)
+BEA = PartSums(1, 1, cores_returned=6, core_seconds_returned=300 + 1800 + 200, realised_waste=100 + 100 + 0 + 100)
 
 
 def test_the_report_has_what_each_user_returned(journal: str) -> None:
@@ -151,8 +151,8 @@ def test_the_report_has_what_each_user_returned(journal: str) -> None:
         "wishes": 3,
         "pilots": 3,
         "cores_returned": 10,
-        "core_seconds_returned": ALICE.core_seconds + BEA.core_seconds,
-        "realised_waste": BEA.wasted,
+        "core_seconds_returned": ALICE.core_seconds_returned + BEA.core_seconds_returned,
+        "realised_waste": BEA.realised_waste,
     }
     for more in ({"user": "bea"}, {"identity": PilotIdentity(vo="cms")}):
         of_one = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], NOW - DAY), **more)
