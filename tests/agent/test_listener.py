@@ -15,7 +15,7 @@ from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import ConfigurationError
 from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig, load
-from drainwise.siteconfig.export_sections import MetricsSection
+from drainwise.siteconfig.schema import MetricsSection
 
 from .memory_pool import SETTINGS, AlicesPool
 from .test_page_export import after

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from drainwise.journal.entries import decision_event, order_event
-from drainwise.journal.event import DONE, Event
+from drainwise.journal.event import Event, Outcome
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.report import PilotReport
@@ -86,7 +86,7 @@ def decision(facts: Snapshot = BEFORE, acting: bool = True, now: int = NOW) -> d
     return decision_event(plan_of(facts, now=now), facts, acting, now)
 
 
-def orders(facts: Snapshot = BEFORE, outcome: str = DONE, now: int = NOW) -> list[dict[str, object]]:
+def orders(facts: Snapshot = BEFORE, outcome: str = Outcome.DONE, now: int = NOW) -> list[dict[str, object]]:
     plan = plan_of(facts, now=now)
     return [order_event(order, outcome, f"said {outcome}", plan, now) for order in plan.orders]
 

@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from drainwise.journal.entries import MOST_SPARED, decision_event, followup_event, order_event, state_event
-from drainwise.journal.event import DONE
+from drainwise.journal.event import Outcome
 from drainwise.journal.file import journal_line
 from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json, snapshot_hash
 from drainwise.reclaim.decide.decision import make_plan
@@ -47,7 +47,7 @@ def test_an_order_keeps_what_its_pilot_promised_itself() -> None:
     order = plan.orders[-1]
     word = {way.kind: way.waste for way in assess(order.pilot, NOW, RULES).options}
     assert order.waste > order.promised
-    assert order_event(order, DONE, "", plan, NOW)["promised"] == word[order.kind]
+    assert order_event(order, Outcome.DONE, "", plan, NOW)["promised"] == word[order.kind]
 
 
 def test_a_pilot_that_is_not_believed_claims_nothing() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from drainwise.cli.main import main
 from drainwise.journal.entries import ended_event, withdrawal_event
-from drainwise.journal.event import DONE, FAILED, UNANSWERED, Event
+from drainwise.journal.event import Event, Outcome
 from drainwise.journal.history import reported_orders
 from drainwise.journal.memory import Memory, ended_events
 from drainwise.journal.read import PassedOver, first_time
@@ -44,14 +44,14 @@ ANYTHING = st.recursive(
 @functools.cache
 def sound() -> tuple[Event, ...]:
     """A little of everything that a journal holds."""
-    given_orders = orders(outcome=DONE)
+    given_orders = orders(outcome=Outcome.DONE)
     [order] = [one for one in remembering(*given_orders).open_orders().values() if one.run == FIRST.run]
     return (
         decision(),
-        *orders(outcome=FAILED),
-        *orders(outcome=UNANSWERED),
+        *orders(outcome=Outcome.FAILED),
+        *orders(outcome=Outcome.UNANSWERED),
         *given_orders,
-        withdrawal_event(Withdrawal(ordered(FIRST), 7, "nobody waits"), DONE, "", NOW),
+        withdrawal_event(Withdrawal(ordered(FIRST), 7, "nobody waits"), Outcome.DONE, "", NOW),
         ended_event(order, Ending(FIRST.run, NOW + 100, True, 3.0), NOW + 100),
         decision(now=NOW + 120),
     )

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.journal.entries import order_event, withdrawal_event
-from drainwise.journal.event import DONE, FAILED, SKIPPED, Event
+from drainwise.journal.event import Event, Outcome
 from drainwise.journal.file import JournalFile, journal_line
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.journal.read import files_of
@@ -42,7 +42,7 @@ def test_gpus_and_what_reports_cost_their_user_count_for_the_hour() -> None:
     with_gpus = dataclasses.replace(FIRST, holds=Amounts(8, gpus=2))
     plan = make_plan(snapshot(with_gpus, deficit=8), NOW, RULES)
     [order] = plan.orders
-    event = order_event(dataclasses.replace(order, extra=3), DONE, "", plan, NOW)
+    event = order_event(dataclasses.replace(order, extra=3), Outcome.DONE, "", plan, NOW)
     [past] = remembering(json.loads(json.dumps(event))).history(NOW).orders
     assert past == PastOrder(NOW, "alice", 8, gpus=2, extra=3)
     assert Allowances(History((past,)), NOW + 3599, RULES).extra == {"alice": 3}
@@ -55,19 +55,19 @@ def test_the_last_order_is_remembered_beyond_the_day() -> None:
     assert memory.history(NOW + DAY).orders == (PastOrder(NOW - 5000, "alice", 8),)
 
 
-@pytest.mark.parametrize("outcome", [SKIPPED, FAILED])
+@pytest.mark.parametrize("outcome", [Outcome.SKIPPED, Outcome.FAILED])
 def test_an_order_that_was_not_given_counts_for_nothing(outcome: str) -> None:
     memory = remembering(decision(), *orders(outcome=outcome))
-    failed = {FIRST.run: NOW, SECOND.run: NOW} if outcome == FAILED else {}
+    failed = {FIRST.run: NOW, SECOND.run: NOW} if outcome == Outcome.FAILED else {}
     assert memory.history(NOW) == History(failed=failed)
     assert memory.open_orders() == {}
 
 
 def test_a_request_that_was_withdrawn_is_not_open_any_more() -> None:
     withdrawal = Withdrawal(ordered(FIRST), 7, "nobody waits")
-    memory = remembering(*orders(), withdrawal_event(withdrawal, FAILED, "no", NOW + 1))
+    memory = remembering(*orders(), withdrawal_event(withdrawal, Outcome.FAILED, "no", NOW + 1))
     assert set(memory.open_orders()) == {FIRST.run, SECOND.run}
-    memory.note(withdrawal_event(withdrawal, DONE, "", NOW + 2))
+    memory.note(withdrawal_event(withdrawal, Outcome.DONE, "", NOW + 2))
     assert set(memory.open_orders()) == {SECOND.run}
     assert len(memory.history(NOW + 2).orders) == 2, "it still counts for the hour"
 
@@ -123,7 +123,7 @@ def test_an_order_that_was_given_and_never_written_is_found() -> None:
 
 def test_an_order_that_failed_and_stands_is_found() -> None:
     """A node takes an order and is deaf afterwards: it counts for the limits, and its end for the trust."""
-    memory = remembering(decision(), *orders(outcome=FAILED))
+    memory = remembering(decision(), *orders(outcome=Outcome.FAILED))
     assert ended_events(memory, {}, BEFORE, NOW + 30) == [], "as it seems it was not given"
     now = NOW + 60  # nodes read their configuration again whenever somebody says so
     [found] = ended_events(memory, {}, snapshot(ordered(FIRST), SECOND, THIRD), now)
@@ -201,7 +201,7 @@ def test_a_decision_ahead_of_the_clock_whose_orders_may_have_been_given_counts_f
 def test_a_withdrawal_ahead_of_the_clock_spares_its_pilot_from_now(tmp_path: Path) -> None:
     """HOSTILE 53: no order for it within the pause, and not for a year."""
     memory = remembering(*orders())
-    memory.note(withdrawal_event(Withdrawal(ordered(FIRST), 7, "nobody waits"), DONE, "", NOW + 31_000_000))
+    memory.note(withdrawal_event(Withdrawal(ordered(FIRST), 7, "nobody waits"), Outcome.DONE, "", NOW + 31_000_000))
     found = [memory.history(now).withdrawn for now in (NOW, NOW + 600, NOW + PAUSE)]
     assert found == [{FIRST.run: NOW}, {FIRST.run: NOW}, {}]
 
@@ -229,7 +229,7 @@ JUNK = st.recursive(
 @given(st.data())
 def test_a_line_that_is_not_sound_is_passed_over(data: st.DataObject) -> None:
     """Whatever value stands in whatever place."""
-    events: list[Event] = [decision(), *orders(outcome=data.draw(st.sampled_from([DONE, FAILED])))]
+    events: list[Event] = [decision(), *orders(outcome=data.draw(st.sampled_from([Outcome.DONE, Outcome.FAILED])))]
     place = data.draw(st.integers(0, len(events) - 1))
     name = data.draw(st.sampled_from(sorted(events[place])))
     events[place] = {**events[place], name: data.draw(JUNK)}

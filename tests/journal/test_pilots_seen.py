@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.journal.event import PILOTS, VERSION
+from drainwise.journal.event import VERSION, Kind
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory, Noted
 from drainwise.reclaim.seen_pilots import MOST_USERS, PERIOD, WINDOW, EndsSeen
@@ -29,7 +29,7 @@ def looking(memory: Memory, lines: Lines, *times_and_pilots: tuple[int, int]) ->
 def test_ends_are_counted_by_user() -> None:
     memory, lines = Memory(), Lines()
     looking(memory, lines, (0, 6), (600, 5), (PERIOD, 3), (PERIOD + 60, 2), (2 * PERIOD, 1))
-    assert [event["event"] for event in lines.events] == [PILOTS] * 3, "no more than a look each half hour"
+    assert [event["event"] for event in lines.events] == [Kind.PILOTS] * 3, "no more than a look each half hour"
     assert memory.history(NOW + 2 * PERIOD).ends == {
         "alice": EndsSeen(32, (32 + 8) / 2 * PERIOD + 4 * PERIOD),
         "ann": EndsSeen(4, 8 * PERIOD + 6 * PERIOD),
@@ -81,4 +81,4 @@ def test_a_look_stays_small_whoever_runs() -> None:
 def test_a_look_that_is_not_sound_is_refused(wrong: dict[str, object]) -> None:
     row = {"user": "alice", "cores": 8, "ended": 0, "core_seconds": 0, **wrong}
     with pytest.raises(ValueError, match="expected"):
-        remembering({"event": PILOTS, "version": VERSION, "time": NOW, "users": [row]})
+        remembering({"event": Kind.PILOTS, "version": VERSION, "time": NOW, "users": [row]})

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import DrainwiseError
 from drainwise.journal import views
 from drainwise.journal.entries import ended_event
-from drainwise.journal.event import DONE, Event
+from drainwise.journal.event import Event, Outcome
 from drainwise.journal.explain import Sought, explain, in_words
 from drainwise.journal.file import JournalFile
 from drainwise.journal.views import ALL, MOST_VIEWS, OWNER, JournalWithViews, own_events, view_name, views_in
@@ -29,7 +29,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 def events(user: str = "alice") -> list[Event]:
     """A decision, an order of each kind and an end, with secrets in them."""
-    given_orders = orders(outcome=DONE)
+    given_orders = orders(outcome=Outcome.DONE)
     [order] = [one for one in remembering(*given_orders).open_orders().values() if one.run == FIRST.run]
     found: list[Event] = [
         decision(),

@@ -15,11 +15,9 @@ from drainwise.cli.config import markdown
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig import SiteConfig, load
-from drainwise.siteconfig.effective import effective_values
-from drainwise.siteconfig.load import examine
+from drainwise.siteconfig.kinds import Key
+from drainwise.siteconfig.load import FORMER, effective_values, examine
 from drainwise.siteconfig.schema import keys
-from drainwise.siteconfig.table import Key
-from drainwise.siteconfig.written_values import FORMER
 from drainwise.systems import find
 from made_up_package import put_package
 
@@ -273,7 +271,7 @@ def test_any_value_is_read_or_refused_at_its_place(
 TOY = """\
 from dataclasses import dataclass
 from drainwise.siteconfig.kinds import duration, path
-from drainwise.siteconfig.table import key
+from drainwise.siteconfig.kinds import key
 from drainwise.systems import System
 
 @dataclass(frozen=True)

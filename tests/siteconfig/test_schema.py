@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.kinds import Key
 from drainwise.siteconfig.schema import SECTIONS, keys
-from drainwise.siteconfig.table import Key
 
 
 @pytest.mark.parametrize("key", list(keys()), ids=lambda key: f"{key.section}.{key.name}")

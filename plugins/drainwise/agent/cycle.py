@@ -18,7 +18,7 @@ from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome, PoolView, doub
 from drainwise.common.backoff import Backoff
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
 from drainwise.journal.entries import decision_event, followup_event
-from drainwise.journal.event import ENDED, REFUSED, Event, number
+from drainwise.journal.event import Event, Kind, Outcome, number
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.pool.abilities import TellsEnded
@@ -79,7 +79,7 @@ class ConfirmedWithdrawals:
 
     def note(self, outcome: CycleOutcome) -> None:
         """Remember what was refused."""
-        self._refused |= {one.order.pilot.run for one in outcome.withdrawn if one.outcome == REFUSED}
+        self._refused |= {one.order.pilot.run for one in outcome.withdrawn if one.outcome == Outcome.REFUSED}
 
 
 _FIRST, _LONGEST = 60, 3600  # seconds
@@ -279,7 +279,7 @@ class AgentCycle:
             endings, fault = {}, str(error)
         events = ended_events(self.memory, endings, snapshot, now)
         noted.write(*events)
-        return fault, [event for event in events if event["event"] == ENDED]
+        return fault, [event for event in events if event["event"] == Kind.ENDED]
 
     def _cores_of_ended(self, now: int, one: UnmetDemand) -> float | None:
         """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""

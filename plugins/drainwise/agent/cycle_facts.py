@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
-from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE, Event
+from drainwise.journal.event import Event, Outcome
 from drainwise.journal.outcomes import OpenOrder
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import SILENT, STALE
@@ -99,12 +99,12 @@ ON_ITS_WAY = "it is on its way out already"
 def outcome_of(fault: PoolError) -> str:
     """Return the outcome of an act that raised `fault`, as `journal.event` names it."""
     if isinstance(fault, RunEnded):
-        return SKIPPED
+        return Outcome.SKIPPED
     if isinstance(fault, RightsRefused):
-        return DENIED
+        return Outcome.DENIED
     if isinstance(fault, ActionRefused):
-        return REFUSED
-    return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE
+        return Outcome.REFUSED
+    return Outcome.UNANSWERED if isinstance(fault, OrderUnanswered) else Outcome.UNREACHABLE
 
 
 @dataclass(frozen=True)
@@ -159,4 +159,4 @@ class CycleOutcome:
     def exit_code(self) -> int:
         """1 when the batch system refused or failed anything, else 0."""
         outcomes = {one.outcome for some in (self.acts, self.withdrawn, self.parts) for one in some}
-        return 1 if self.fault or self.halted or outcomes - {DONE, SKIPPED} else 0
+        return 1 if self.fault or self.halted or outcomes - {Outcome.DONE, Outcome.SKIPPED} else 0

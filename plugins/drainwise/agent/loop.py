@@ -20,7 +20,7 @@ from drainwise.common.backoff import delay
 from drainwise.facts.errors import DrainwiseError
 from drainwise.facts.units import duration
 from drainwise.journal.entries import state_event
-from drainwise.journal.event import BACKING_OFF, DRY_RUN, OK, PAUSED, SKIPPED
+from drainwise.journal.event import Outcome, State
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory
 from drainwise.service.notify import Notifier
@@ -190,7 +190,7 @@ def _done(outcome: CycleOutcome) -> Iterator[str]:
     """Yield a line for each act of a cycle, done or failed."""
     acts: list[Act[Any]] = [*outcome.acts, *outcome.withdrawn]
     for act in acts:
-        if act.outcome != SKIPPED:
+        if act.outcome != Outcome.SKIPPED:
             pilot = act.order.pilot
             yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {act.outcome}: {act.detail}"
     yield from outcome.followups
@@ -241,12 +241,12 @@ def state_of(cycle: Cycle, kill_switch: str, wanted: bool) -> AgentState:
     """Return the state after a cycle; kill_switch: its path when it is there, else "". wanted: whether it is to act."""
     fault = cycle.fault or cycle.halted
     if fault:
-        return AgentState(BACKING_OFF, fault)
+        return AgentState(State.BACKING_OFF, fault)
     if not wanted:
-        return AgentState(DRY_RUN, "no order is given until [agent] act = yes, or --act")
+        return AgentState(State.DRY_RUN, "no order is given until [agent] act = yes, or --act")
     if kill_switch:
-        return AgentState(PAUSED, f"no order is given while {kill_switch} is there")
-    return AgentState(OK, "gives the orders of each plan")
+        return AgentState(State.PAUSED, f"no order is given while {kill_switch} is there")
+    return AgentState(State.OK, "gives the orders of each plan")
 
 
 def without_figures(text: str) -> str:

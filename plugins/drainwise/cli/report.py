@@ -146,8 +146,8 @@ def _part_lines(report: Report, limit: int | None, paper: Paper) -> list[str]:
 
 
 def _part_cells(sums: PartSums) -> list[str]:
-    counts = (sums.wishes, sums.pilots, sums.cores)
-    return [*map(str, counts), core_hours(sums.core_seconds), core_hours(sums.wasted)]
+    counts = (sums.wishes, sums.pilots, sums.cores_returned)
+    return [*map(str, counts), core_hours(sums.core_seconds_returned), core_hours(sums.realised_waste)]
 
 
 def _headings() -> list[Heading]:

@@ -13,24 +13,32 @@ Event = Mapping[str, object]
 
 VERSION = 2
 
-DECISION, ORDER, WITHDRAWAL, FOLLOWUP, ENDED, STATE = "decision", "order", "withdrawal", "followup", "ended", "state"
-DEMAND = "demand"
-UNTAKEN = "untaken"
-NEED = "need"
-PAYLOADS = "payloads"
-PILOTS = "pilots"
-PART = "part"
-RETURNED = "returned"
-OK, DRY_RUN, PAUSED, BACKING_OFF = "ok", "dry run", "paused by kill switch", "backing off"
-"""The states of the agent."""
-DONE, SKIPPED, REFUSED = "done", "skipped", "refused"
-"""What became of an order or a withdrawal: taken; its reason had gone; the batch system refuses it for this run."""
-DENIED, UNREACHABLE, UNANSWERED = "denied", "unreachable", "unanswered"
-"""No fault of the run: whoever gives orders is refused; nothing could be sent; it was sent and nobody answered."""
-NOT_DONE = "not done"
-"""An order that was not answered and, by what the batch system has shown since, was not carried out."""
-FAILED = "failed"
-"""Of older journals: any of these but the first two."""
+
+class Kind:
+    """The kinds of events."""
+
+    DECISION, ORDER, WITHDRAWAL, PART, FOLLOWUP = "decision", "order", "withdrawal", "part", "followup"
+    ENDED, STATE, DEMAND, UNTAKEN, NEED = "ended", "state", "demand", "untaken", "need"
+    PAYLOADS, PILOTS, RETURNED = "payloads", "pilots", "returned"
+
+
+class State:
+    """The states of the agent."""
+
+    OK, DRY_RUN, PAUSED, BACKING_OFF = "ok", "dry run", "paused by kill switch", "backing off"
+
+
+class Outcome:
+    """What became of an order, a withdrawal or a wish.
+
+    DONE: taken. SKIPPED: its reason had gone. REFUSED: the batch system refuses it for this run. No fault of the run
+    are DENIED: whoever gives orders is refused; UNREACHABLE: nothing could be sent; UNANSWERED: it was sent and nobody
+    answered. NOT_DONE: it was not answered and, by what the batch system has shown since, not carried out. FAILED: of
+    older journals, any of these but the first two.
+    """
+
+    DONE, SKIPPED, REFUSED, DENIED = "done", "skipped", "refused", "denied"
+    UNREACHABLE, UNANSWERED, NOT_DONE, FAILED = "unreachable", "unanswered", "not done", "failed"
 
 
 _LARGEST = 1 << 62  # that arrays hold

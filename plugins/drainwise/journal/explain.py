@@ -9,23 +9,7 @@ from dataclasses import dataclass
 from drainwise.facts.clients import PAPER
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.identity.identity import ANYBODY, PilotIdentity, as_values, identity_of
-from drainwise.journal.event import (
-    DECISION,
-    DONE,
-    ENDED,
-    ORDER,
-    PART,
-    UNANSWERED,
-    WITHDRAWAL,
-    Event,
-    moment,
-    number,
-    objects,
-    text,
-    texts,
-    truth,
-    whole,
-)
+from drainwise.journal.event import Event, Kind, Outcome, moment, number, objects, text, texts, truth, whole
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 
 _MOST_PARTS = 5
@@ -71,7 +55,7 @@ def _parts_in_words(parts: Sequence[Event]) -> list[str]:
     """Say when it was asked to return cores; of many wishes the last ones."""
     lines = [f"  asked to return cores {len(parts)} times; the last are"] if len(parts) > _MOST_PARTS else []
     for one in parts[-_MOST_PARTS:]:
-        done = "asked" if one.get("outcome") == DONE else f"not asked ({text(one, 'detail')})"
+        done = "asked" if one.get("outcome") == Outcome.DONE else f"not asked ({text(one, 'detail')})"
         wish = f"to have returned {whole(one, 'asked')} cores in all; it had returned {whole(one, 'returned')}"
         lines.append(f"  {clock(moment(one, 'time'))}  {done} {wish}: {text(one, 'reason')}")
     return lines
@@ -86,9 +70,9 @@ def _client(event: Event) -> str:
 def _order_in_words(one: ExplainedOrder) -> list[str]:
     order, time = one.order, moment(one.order, "time")
     until = f"{clock(moment(order, 'deadline'))} ({duration(moment(order, 'deadline') - time)})"
-    done = order.get("outcome") == DONE
+    done = order.get("outcome") == Outcome.DONE
     head = f"ordered to end by {until}" if done else f"not ordered; it was to end by {until}"
-    if order.get("outcome") == UNANSWERED:
+    if order.get("outcome") == Outcome.UNANSWERED:
         head = f"ordered to end by {until}; nobody answered, and the order may have been carried out"
     lines = [f"  {clock(time)}  {head}"]
     rows = [
@@ -178,7 +162,7 @@ def _end_in_words(one: ExplainedOrder) -> list[str]:
     end = one.end
     if not end:
         return []
-    if end["event"] == WITHDRAWAL:
+    if end["event"] == Kind.WITHDRAWAL:
         return [f"  {clock(moment(end, 'time'))}  the order was withdrawn: {text(end, 'reason')}"]
     ended, deadline = moment(end, "ended"), moment(end, "deadline")
     apart = duration(abs(deadline - ended))
@@ -298,7 +282,7 @@ class _Story:
         """Add the end of the last order that was given."""
         for place in range(len(self.orders) - 1, -1, -1):
             last = self.orders[place]
-            if last.order.get("outcome") == DONE:
+            if last.order.get("outcome") == Outcome.DONE:
                 self.orders[place] = ExplainedOrder(last.order, last.decision, event)
                 break
 
@@ -336,20 +320,24 @@ class Stories:
 
     def _concerns(self, line: bytes) -> bool:
         """Decide whether a line may be about such a run. What ends an order does not say who sent the pilot."""
-        if self._names_identity and self._stories and kind_of(line) in {ENDED, WITHDRAWAL}:
+        if self._names_identity and self._stories and kind_of(line) in {Kind.ENDED, Kind.WITHDRAWAL}:
             return True
         return all(text in line or plain in line for text, plain in self._texts)
 
     def _take_in(self, event: Event) -> None:
         kind = event["event"]
-        if kind == DECISION:
+        if kind == Kind.DECISION:
             self._decide(event)
-        elif kind == ORDER and self._sought.fits(event):
+        elif kind == Kind.ORDER and self._sought.fits(event):
             decision = self._decisions.get(moment(event, "taken"), {})
             self._story(event).add(ExplainedOrder(event, decision, {}))
-        elif kind == PART and self._sought.fits(event):
+        elif kind == Kind.PART and self._sought.fits(event):
             self._story(event).parts.append(event)
-        elif kind in {WITHDRAWAL, ENDED} and event.get("outcome", DONE) == DONE and self._is_known(event):
+        elif (
+            kind in {Kind.WITHDRAWAL, Kind.ENDED}
+            and event.get("outcome", Outcome.DONE) == Outcome.DONE
+            and self._is_known(event)
+        ):
             self._story(event).end(event)
 
     def _is_known(self, event: Event) -> bool:

@@ -12,32 +12,7 @@ from typing import TYPE_CHECKING
 
 from drainwise.journal.doubts import Doubts
 from drainwise.journal.entries import ended_event, found_order_event, found_withdrawal_event, gist_of, need_event
-from drainwise.journal.event import (
-    DECISION,
-    DEMAND,
-    DENIED,
-    DONE,
-    ENDED,
-    NEED,
-    NOT_DONE,
-    ORDER,
-    PART,
-    PAYLOADS,
-    PILOTS,
-    REFUSED,
-    RETURNED,
-    SKIPPED,
-    UNANSWERED,
-    UNREACHABLE,
-    UNTAKEN,
-    WITHDRAWAL,
-    Event,
-    moment,
-    objects,
-    text,
-    truth,
-    whole,
-)
+from drainwise.journal.event import Event, Kind, Outcome, moment, objects, text, truth, whole
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, broken_probability, open_order_of, outcome_of, past_order
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
@@ -69,8 +44,19 @@ from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, watched, w
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, UNTAKEN, NEED, PAYLOADS, PILOTS, RETURNED, PART)
-_NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
+_REMEMBERED = (
+    Kind.ORDER,
+    Kind.WITHDRAWAL,
+    Kind.ENDED,
+    Kind.DEMAND,
+    Kind.UNTAKEN,
+    Kind.NEED,
+    Kind.PAYLOADS,
+    Kind.PILOTS,
+    Kind.RETURNED,
+    Kind.PART,
+)
+_NOT_GIVEN = (Outcome.SKIPPED, Outcome.REFUSED, Outcome.DENIED, Outcome.UNREACHABLE, Outcome.NOT_DONE)
 
 
 class Memory:
@@ -108,7 +94,7 @@ class Memory:
             kind = kind_of(line)
             if kind in _REMEMBERED:
                 after.append(memory._note_line(line, now))
-            elif kind == DECISION:
+            elif kind == Kind.DECISION:
                 last, after = line, []
             elif kind is None:
                 memory.passed_over.lines += 1
@@ -136,17 +122,17 @@ class Memory:
     def note(self, event: Event) -> None:
         """Remember what was just written. Raises ValueError for an event that is not sound."""
         kind = event.get("event")
-        if kind == DECISION:
+        if kind == Kind.DECISION:
             self._decided(event)
-        elif kind == ORDER:
+        elif kind == Kind.ORDER:
             self._ordered(event)
-        elif kind == WITHDRAWAL and event.get("outcome") == DONE:
+        elif kind == Kind.WITHDRAWAL and event.get("outcome") == Outcome.DONE:
             self._open.pop(text(event, "run"), None)
             self._requested.pop(text(event, "run"), None)
             self._withdrawn[text(event, "run")] = moment(event, "time")
             if event.get("draining") is False:  # what it returns later is not because of us
                 self._unmet = {name: one.without(text(event, "run")) for name, one in self._unmet.items()}
-        elif kind == ENDED:
+        elif kind == Kind.ENDED:
             outcome = outcome_of(event)
             self._open.pop(outcome.run, None)
             if truth(event, "believed") and event.get("by_others") is not True:
@@ -155,25 +141,25 @@ class Memory:
             self._note_demand(kind, event)
 
     def _note_demand(self, kind: object, event: Event) -> None:
-        if kind == NEED:
+        if kind == Kind.NEED:
             self._since = {text(one, "account"): moment(one, "since") for one in objects(event, "since")}
-        elif kind == PAYLOADS:
+        elif kind == Kind.PAYLOADS:
             self._payloads.note(event)
-        elif kind == PILOTS:
+        elif kind == Kind.PILOTS:
             self._pilots.note(event)
-        elif kind == RETURNED:
+        elif kind == Kind.RETURNED:
             self._returned.note(event)
-        elif kind == PART and event.get("outcome") in (DONE, UNANSWERED):
+        elif kind == Kind.PART and event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED):
             counted = whole(event, "counted") if "counted" in event else 0
             by = None if event.get("by") is None else moment(event, "by")
             self._counted[text(event, "run")] = min(counted, whole(event, "asked")), by or LATEST
-        elif kind == DEMAND:
+        elif kind == Kind.DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.key] = unmet
             if unmet == UnmetDemand(unmet.account, kind=unmet.kind):
                 del self._unmet[unmet.key]
 
-        elif kind == UNTAKEN:
+        elif kind == Kind.UNTAKEN:
             untaken = untaken_of(event)
             self._untaken[untaken.kind] = untaken
             if not (untaken.jobs or untaken.made):
@@ -183,13 +169,13 @@ class Memory:
         run = text(event, "run")
         order, request = open_order_of(event), _request_of(event)
         self._doubts.note(event)
-        if event.get("outcome") == DONE:
+        if event.get("outcome") == Outcome.DONE:
             self._open[run] = order
             if not request:  # the limits of a cycle and an hour are the agent's own
                 self._orders[run] = past_order(event)
-        if event.get("outcome") in (DONE, UNANSWERED):
+        if event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED):
             self._pilots.ordered(order)
-        if event.get("outcome") in (DONE, UNANSWERED) and request:
+        if event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED) and request:
             self._requested[run] = request, order.cores, order.deadline
         elif event.get("outcome") in _NOT_GIVEN:
             self._requested.pop(run, None)

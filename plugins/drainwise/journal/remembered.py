@@ -24,21 +24,7 @@ from typing import Any
 
 from drainwise.estimate.run_times import RunTimes
 from drainwise.identity.identity import as_values
-from drainwise.journal.event import (
-    DEMAND,
-    PAYLOADS,
-    PILOTS,
-    RETURNED,
-    UNTAKEN,
-    VERSION,
-    Event,
-    moment,
-    number,
-    objects,
-    text,
-    values_in,
-    whole,
-)
+from drainwise.journal.event import VERSION, Event, Kind, moment, number, objects, text, values_in, whole
 from drainwise.journal.history import part_of
 from drainwise.journal.outcomes import OpenOrder
 from drainwise.journal.read import PassedOver, events_of
@@ -91,7 +77,7 @@ class SeenPayloads:
         )
         if not ended:
             return []
-        return [{"event": PAYLOADS, "version": VERSION, "time": snapshot.taken, "ended": ended[:MOST_WRITTEN]}]
+        return [{"event": Kind.PAYLOADS, "version": VERSION, "time": snapshot.taken, "ended": ended[:MOST_WRITTEN]}]
 
     def note(self, event: Event) -> None:
         """Learn from an event. Raises ValueError for one that is not sound."""
@@ -123,7 +109,7 @@ def gone(before: Observation, now: Observation) -> list[int]:
 def pilots_event(look: PilotsLook) -> dict[str, object]:
     """Return the event of a look: by user the cores that are watched, and what was seen since the look before."""
     return {
-        "event": PILOTS,
+        "event": Kind.PILOTS,
         "version": VERSION,
         "time": look.time,
         "users": [
@@ -266,7 +252,7 @@ class ReturnedSeen:
                 entries.append(one.entry(0))
         if not entries:
             return []
-        return [{"event": RETURNED, "version": VERSION, "time": now, "pilots": entries[:MOST_WRITTEN_AT_ONCE]}]
+        return [{"event": Kind.RETURNED, "version": VERSION, "time": now, "pilots": entries[:MOST_WRITTEN_AT_ONCE]}]
 
     def note(self, event: Event) -> None:
         """Take in what was written. Raises ValueError for an event that is not sound."""
@@ -309,7 +295,7 @@ def unmet_event(one: UnmetDemand, now: int) -> dict[str, object]:
     facts |= vars(one.round)
     facts |= {"nodes": list(one.round.nodes), **{name: round(facts[name], 6) for name in _ROUNDED}}
     of_whom = {"account": one.account, "why": _why(one, now), "runs": runs}
-    return {"event": DEMAND, "version": VERSION, "time": now, **of_whom, **facts}
+    return {"event": Kind.DEMAND, "version": VERSION, "time": now, **of_whom, **facts}
 
 
 def _why(one: UnmetDemand, now: int) -> str:
@@ -355,7 +341,7 @@ def unused_in(paths: Iterable[str], begin: int, end: int, passed_over: PassedOve
     file that cannot be read.
     """
     cores, passed_over = 0.0, passed_over or PassedOver()
-    for event in events_of(paths, DEMAND, passed_over=passed_over, is_first=False):
+    for event in events_of(paths, Kind.DEMAND, passed_over=passed_over, is_first=False):
         try:
             if begin <= moment(event, "time") <= end:
                 cores += unmet_of(event).unused
@@ -367,7 +353,7 @@ def unused_in(paths: Iterable[str], begin: int, end: int, passed_over: PassedOve
 def untaken_event(one: UntakenRoom, now: int) -> dict[str, object]:
     """Return the event that replaces all earlier ones of one kind from `now` (UNIX s) on; times in UNIX s."""
     places = [{"place": name, "cores": cores, "since": since} for name, (cores, since) in one.places.items()]
-    return {"event": UNTAKEN, "version": VERSION, "time": now, **vars(one), "places": places}
+    return {"event": Kind.UNTAKEN, "version": VERSION, "time": now, **vars(one), "places": places}
 
 
 def untaken_of(event: Event) -> UntakenRoom:

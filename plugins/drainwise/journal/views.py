@@ -17,11 +17,11 @@ from typing import Any, cast
 
 from drainwise.common.acl import lend
 from drainwise.common.local_file import make_public
-from drainwise.journal.event import DECISION, ENDED, ORDER, PART, WITHDRAWAL, Event
+from drainwise.journal.event import Event, Kind
 from drainwise.journal.file import Journal, journal_line
 
 OTHERS = "other accounts"
-_OF_A_PILOT = {ORDER, WITHDRAWAL, ENDED, PART}
+_OF_A_PILOT = {Kind.ORDER, Kind.WITHDRAWAL, Kind.ENDED, Kind.PART}
 _KEPT = (
     "event",
     "version",
@@ -46,7 +46,7 @@ def own_events(event: Event) -> dict[str, dict[str, object]]:
     if event.get("event") in _OF_A_PILOT:
         user = event.get("user")
         return {user: _without_others(event)} if isinstance(user, str) else {}
-    if event.get("event") != DECISION or event.get("acting") is not True:
+    if event.get("event") != Kind.DECISION or event.get("acting") is not True:
         return {}
     found = defaultdict[str, "dict[str, list[object]]"](lambda: {name: [] for name in _LISTS})
     for name, keys in _LISTS.items():

@@ -23,7 +23,6 @@ from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim import reasons
 from drainwise.reclaim.counted_demand import UntakenRoom
-from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.seen_pilots import EndsSeen
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
@@ -286,7 +285,7 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
         )
     if pilot.deadline is not None:
         return Reason(f"already ordered to end by {clock(pilot.deadline)}", reasons.ORDERED)
-    if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
+    if pilot.leaving:
         return Reason("the batch system ends it already", reasons.ENDING)
     if pilot.cannot.startswith(OUT_OF_SCOPE):
         return Reason(pilot.cannot, reasons.SCOPE)
@@ -295,13 +294,13 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
             f"cannot be given an order: {pilot.cannot}",
             reasons.LIMIT if pilot.cannot.startswith("[reclaim]") else reasons.CANNOT,
         )
-    longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
     early = settings.vacate if pilot.vacate is None else pilot.vacate
     # Where pilots may be killed, the site's own time is no reason: then that is what the plan says.
-    least = 0 if settings.drain_only else settings.vacate
-    if early > least and early + settings.order_latency >= longest:
-        said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
-        return Reason(f"{said} than {duration(longest)}: it would end before it knows of the order", reasons.EARLY)
+    if early > (0 if settings.drain_only else settings.vacate):
+        longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
+        if early + settings.order_latency >= longest:
+            said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
+            return Reason(f"{said} than {duration(longest)}: it would end before it knows of the order", reasons.EARLY)
     min_age = settings.min_age if pilot.min_age is None else pilot.min_age
     if now - pilot.started < min_age:
         return Reason(f"left alone for the first {duration(min_age)} of its run", reasons.YOUNG)

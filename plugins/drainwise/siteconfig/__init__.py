@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from drainwise.siteconfig.feature_sections import FeaturesSection
 from drainwise.siteconfig.load import DEFAULT_SITE_FILE, load
-from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
+from drainwise.siteconfig.node_sections import FeaturesSection, HTCondorSection, SlurmSection
 from drainwise.siteconfig.schema import PilotSection, ReclaimSection, SiteConfig
 
 __all__ = [

@@ -4,33 +4,154 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
+from drainwise.facts.client_rules import ClientRules
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.facts.written_units import format_duration
+from drainwise.identity.rules import IdentityRules, Rule
 from drainwise.reclaim.prices import DEFAULT, INSTALLED, POLICIES, is_policy
-from drainwise.siteconfig.client_section import ClientsSection
-from drainwise.siteconfig.export_sections import MetricsSection, PageSection
-from drainwise.siteconfig.feature_sections import Contradiction, FeaturesSection, KindSection
-from drainwise.siteconfig.identity_section import IdentitySection
 from drainwise.siteconfig.kinds import (
+    Key,
     choice,
     client_conditions,
     decimal,
     duration,
     integer,
     integer_or,
+    ip_address,
+    key,
+    keys_of,
     listed,
+    optional,
     path,
     payload_patterns,
+    rule,
     size,
 )
-from drainwise.siteconfig.node_sections import HTCondorSection, LocalSection, SlurmSection
-from drainwise.siteconfig.scope_section import ScopeSection
-from drainwise.siteconfig.table import Key, key, keys_of, optional
+from drainwise.siteconfig.node_sections import (
+    Contradiction,
+    FeaturesSection,
+    HTCondorSection,
+    KindSection,
+    LocalSection,
+    SlurmSection,
+)
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class MetricsSection:
+    """The agent's metrics for Prometheus; it needs prometheus_client (`pip install drainwise[metrics]`)."""
+
+    port: int | None = optional(
+        integer(1024, 65535),
+        "9877",
+        "the agent serves its metrics there over HTTP; left out: it does not",
+    )
+    address: str = key(ip_address(), _LOOPBACK, "address of this machine's loopback on which it serves them")
+    textfile: str | None = optional(
+        path(),
+        "/var/lib/prometheus/node-exporter/drainwise.prom",
+        "the agent writes its metrics there after each cycle, for node_exporter's textfile collector",
+    )
+
+    def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
+        """See `Contradiction`."""
+        if self.port is not None and not ipaddress.ip_address(self.address).is_loopback:
+            yield "address", f"a loopback address such as {_LOOPBACK}; a proxy of the site has TLS and passwords"
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """The agent's page for people: index.html and status.json, written whole after each cycle."""
+
+    directory: str | None = optional(
+        path(), "/var/lib/drainwise-page", "the agent writes them there; left out: it does not"
+    )
+    pilots: int = key(integer(1, 5000), 200, "most pilots that the page shows; the others are counted")
+
+
+@dataclass(frozen=True)
+class ClientsSection:
+    """Which pilots are of which kind of client, by conditions; the rows are tried in this order: docs/pilots.md."""
+
+    none: str | None = optional(
+        client_conditions(), "account=group_local.*", "pilots that are shown nothing: they hear SIGTERM alone"
+    )
+    alice: str | None = optional(
+        client_conditions(), "user=alice*", "ALICE's JAliEn: it never sees a shutdown file, which would break it"
+    )
+    panda: str | None = optional(
+        client_conditions(),
+        "user=atlas* or job.x509UserProxyVOName=atlas",
+        "PanDA's pilot: it stops 10 min before its deadline and drops what runs",
+    )
+    dirac: str | None = optional(
+        client_conditions(), "user=lhcb* name=DIRAC*", "DIRAC's pilot: it goes on until SIGTERM"
+    )
+    glideinwms: str | None = optional(
+        client_conditions(),
+        "job.GLIDEIN_Factory=*",
+        "glideins of glideinWMS: they drain; they end payloads 30 min before the time shown, which is so much later",
+    )
+    paper: str | None = optional(
+        client_conditions(), "account=group_pilots.*", "pilots that read .site.ad or the shutdown files, and drain"
+    )
+    default: str = key(choice(*reversed(PROFILES)), PAPER.name, "what a pilot is that no row fits")
+
+    @property
+    def rules(self) -> ClientRules:
+        """The rows as nodes and the agent use them."""
+        rows = {name: row for name in PROFILES if (row := getattr(self, name)) is not None}
+        return ClientRules(rows, self.default)
+
+
+@dataclass(frozen=True)
+class IdentitySection:
+    """Who sent a pilot, by its virtual organisation, credential, CE and factory: shown, and never decided upon."""
+
+    subject: str = key(
+        choice("yes", "no"),
+        "yes",
+        "no: subjects of credentials, which may name persons, are not asked for, shown or written down",
+    )
+    issuer: Rule | None = optional(
+        rule(), "https://{vo}-auth.cern.ch/{}", "on HTCondor: what the issuer of a token says of a pilot"
+    )
+    comment: Rule | None = optional(
+        rule(), "vo={vo} job={ce_job} {} | vo={vo}", "on Slurm: what a job's comment says of it"
+    )
+    job_name: Rule | None = optional(rule(), "{factory}_{entry}", "on Slurm: what a job's name says of it")
+
+    def rules(self) -> IdentityRules:
+        """Return the section as whoever reads a pool needs it."""
+        return IdentityRules(self.subject == "yes", self.issuer, self.comment, self.job_name)
+
+
+SCOPE = "scope "
+
+
+@dataclass(frozen=True)
+class ScopeSection:
+    """Jobs of one kind, by conditions as in [clients]; the first scope that fits a job counts before [reclaim]."""
+
+    jobs: str | None = optional(client_conditions(), "partition=scavenge", "which jobs these are")
+    min_age: int | None = optional(duration("0s", "1d"), "10m", "a job younger than this gets no order")
+    multi_node: str = key(
+        choice("no", "yes"), "no", "yes: a job of several nodes that reports nothing may be ordered, as one"
+    )
+
+    def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
+        """See `Contradiction`."""
+        if self.jobs is None:
+            yield "jobs", "conditions for the jobs of the scope"
 
 
 @dataclass(frozen=True)

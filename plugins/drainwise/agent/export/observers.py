@@ -26,7 +26,7 @@ from drainwise.common.local_file import replace_file
 from drainwise.facts.errors import ConfigurationError
 from drainwise.pool.abilities import ShowsAgent
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.export_sections import MetricsSection, PageSection
+from drainwise.siteconfig.schema import MetricsSection, PageSection
 
 if TYPE_CHECKING:
     from drainwise.agent.cycle import Cycle

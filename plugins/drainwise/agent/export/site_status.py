@@ -21,7 +21,7 @@ from drainwise.agent.cycle import Cycle
 from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome, PoolView
 from drainwise.common.printable import one_line
 from drainwise.facts.units import clock, core_hours, duration
-from drainwise.journal.event import DONE, SKIPPED
+from drainwise.journal.event import Outcome
 from drainwise.page.html_page import template_beside
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.facts import Account, Pilot
@@ -105,7 +105,7 @@ class SiteStatus:
         seen, now, settings, history = basis.snapshot, basis.now, basis.settings, basis.history
         seen = with_stuck(with_expected_ends(seen, history.run_times, now), now, settings.stuck)
         acts = () if outcome is None else outcome.acts
-        ordered = {act.order.pilot.run: act.order.deadline for act in acts if act.outcome == DONE}
+        ordered = {act.order.pilot.run: act.order.deadline for act in acts if act.outcome == Outcome.DONE}
         pilots = [_with_order(pilot, ordered) for pilot in seen.pilots]
         found = candidates_of(pilots, now, settings, history)
         shown = [_pilot(found[row], now) for row in _first(found, self._most)]
@@ -215,7 +215,7 @@ def _acts(outcome: CycleOutcome, now: int) -> Iterator[Values]:
     """Yield what was done, or failed; an order that was skipped as its reason had gone is none."""
     for kind, acts in (("order", outcome.acts), ("withdrawal", outcome.withdrawn), ("part", outcome.parts)):
         for act in acts:
-            if act.outcome != SKIPPED:
+            if act.outcome != Outcome.SKIPPED:
                 reason = "" if kind == "part" else act.order.reason
                 yield _act(kind, act.order.pilot, act.outcome, act.detail, reason, now)
 

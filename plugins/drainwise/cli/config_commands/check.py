@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from drainwise.common.printable import printable
 from drainwise.local.system import VARIABLE, default_directory
-from drainwise.siteconfig.effective import EffectiveValue, effective_values
-from drainwise.siteconfig.load import DEFAULT_SITE_FILE, SiteReading, examine
+from drainwise.siteconfig.load import DEFAULT_SITE_FILE, EffectiveValue, SiteReading, effective_values, examine
 from drainwise.siteconfig.schema import SiteConfig
 
 _LEFT_OUT = "(left out)"
