@@ -198,6 +198,7 @@ def test_a_collector_that_is_not_there_is_one_line(pool: CondorPool) -> None:
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.play
 def test_exactly_the_run_that_was_ordered_goes_by_its_deadline(pool: CondorPool) -> None:
     """It retires without a signal, is gone by the deadline, its next run stays, and nobody else notices."""
     before = runs(pool)
@@ -366,6 +367,7 @@ def endings(pool: CondorPool, *names: str) -> dict[str, list[object]]:
     return found
 
 
+@pytest.mark.play
 def test_an_order_that_is_withdrawn_leaves_the_run_alone(pool: CondorPool) -> None:
     """It retires already and goes on over its deadline; ordered anew it goes, and the node's records say so."""
     before = runs(pool)
@@ -417,11 +419,12 @@ def test_a_run_that_allows_no_longer_retirement_keeps_its_order(pool: CondorPool
     assert deadlines(pool) == {slot: deadline}
 
 
+@pytest.mark.play
 def test_a_run_that_left_by_itself_was_not_vacated(pool: CondorPool) -> None:
     """It is ordered, and ends before its deadline; alice's token gives no order back, and reads the records."""
     pool.run(["condor_rm", "-all"])
     pool.wait_for(lambda: not pool.queue() and not runs(pool), 60, "an empty pool")
-    submit(pool, "alice", 60)
+    submit(pool, "alice", 30)
     [(slot, run)] = pool.wait_for(lambda: runs(pool), 90, "a pilot").items()
     deadline = int(time.time()) + 600
     assert ask(pool, slot, deadline) == ("ordered", run)
@@ -432,7 +435,7 @@ def test_a_run_that_left_by_itself_was_not_vacated(pool: CondorPool) -> None:
     found = pool.wait_for(lambda: endings(pool, run), 20, "the record of it")  # a program of a fifth of a second
     ended, vacated, *_ = found[run]
     assert isinstance(ended, int)
-    assert 50 <= ended - int(run.rpartition("@")[2]) <= 90
+    assert 25 <= ended - int(run.rpartition("@")[2]) <= 60
     assert vacated is False
 
 

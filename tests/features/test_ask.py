@@ -8,8 +8,9 @@ import socket
 import pytest
 from pytest_mock import MockerFixture
 
-from drainwise.facts.errors import FeatureError
+from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features import read_http
+from drainwise.features.read import open_features
 from drainwise.features.read_http import HttpAnswer, ask
 
 
@@ -60,3 +61,24 @@ def test_one_that_takes_the_connection_and_says_nothing_is_not_waited_for(scheme
         url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/hs06"
         with pytest.raises(FeatureError, match=r"no answer within 0\.05 s"):
             ask(url, {}, 0.05)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://",
+        "http:///x",
+        "http://host:99999/x",
+        "http://host:0/x",
+        "http://user:word@host/x",
+        "http://host/x?y=1",
+        "http://host/x#y",
+        "http://host/a b",
+        "http://host/\n",
+        "http://hoüst/",
+        "http://[::1/x",
+    ],
+)
+def test_a_base_url_is_checked_when_it_is_opened(location: str) -> None:
+    with pytest.raises(UsageError):
+        open_features(location)

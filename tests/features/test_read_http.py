@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.facts.errors import FeatureError
 from drainwise.features.read import open_features
 from drainwise.features.read_http import TIMEOUT_SECS, HttpReader, lifetime_secs
 from drainwise.features.serve.server import FeatureServer, tls_context
@@ -390,27 +390,6 @@ def test_https_is_never_left_for_http(raw: Callable[..., RawServer], secured: ss
 
 
 # --- locations ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "location",
-    [
-        "http://",
-        "http:///x",
-        "http://host:99999/x",
-        "http://host:0/x",
-        "http://user:word@host/x",
-        "http://host/x?y=1",
-        "http://host/x#y",
-        "http://host/a b",
-        "http://host/\n",
-        "http://hoüst/",
-        "http://[::1/x",
-    ],
-)
-def test_a_base_url_is_checked_when_it_is_opened(location: str) -> None:
-    with pytest.raises(UsageError):
-        open_features(location)
 
 
 def test_no_proxy_of_the_environment_is_used(served: FeatureServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,12 @@ def test_either_source(place: int, tmp_path: Path) -> None:
     assert read_report(place, UID, 8) == (None, ())
 
 
+def test_what_is_not_sound_is_named_by_its_source(place: int, tmp_path: Path) -> None:
+    (tmp_path / ".pilot.ad").write_text("LAST_JOB_START = soon\n")
+    (tmp_path / "features" / "status" / "used_CPU").write_text("many\n")
+    assert read(place)[1] == (".pilot.ad: not sound: LAST_JOB_START", "$JOBSTATUS: not sound: used_CPU")
+
+
 @pytest.mark.parametrize("age, source", [(10, "$JOBSTATUS"), (-10, ".pilot.ad")])
 def test_the_newer_source_wins(place: int, tmp_path: Path, age: int, source: str) -> None:
     """By heartbeat."""

@@ -15,6 +15,7 @@ from drainwise.reclaim.choose.choose import GROUP_LABELS, LABELS_OF_A_LOOK, choo
 from drainwise.reclaim.choose.fill import fill, reprieve
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Plan, Rules, make_plan, price_by_facts
 from drainwise.reclaim.choose.problem import PART, Mask, Places, Problem, Real, sums
+from drainwise.reclaim.choose.resolve import resolve
 from drainwise.reclaim.choose.state import State
 from exact_choice import Exact
 from more_examples import most_of
@@ -275,6 +276,15 @@ def test_no_more_is_looked_at_than_is_allowed() -> None:
     fill(state, range(len(it.needs.jobs)))
     assert improve(deepcopy(state), 0) == 0
     assert 0 < improve(state, 9) <= 9 + GROUP_LABELS // LABELS_OF_A_LOOK
+
+
+def test_places_that_serve_the_same_are_one_label() -> None:
+    """After k places there are k + 1: no job, one, … k, each at its least price; each place has an entry for two."""
+    names = ("a", "b", "c", "d", "e")
+    it = problem(dict.fromkeys(names, 0.0), [(name, 8.0, 5.0) for name in names], [(5, 8)])
+    state = State(it, price_by_facts(it.rows, it.limits, 1.0))
+    assert resolve(state, range(5), [0]) == (True, 2 * (1 + 2 + 3 + 4 + 5))
+    assert state.served.tolist() == [5]
 
 
 def test_limits_that_refuse_everything_end_soon() -> None:

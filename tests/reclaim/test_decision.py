@@ -133,6 +133,14 @@ def test_a_cycle_takes_no_more_cores_from_one_user_than_the_site_allows() -> Non
         assert f"[reclaim] {key} allows 20 cores now" in alice.spared[0].reason and alice.limited_by == key
 
 
+def test_who_gets_no_order_as_others_have_all_of_a_cycle_is_told_which_limit_it_was() -> None:
+    pilots = [pilot(n, report(), user=user) for n, user in enumerate(("alice", "alice", "bea", "bea"))]
+    seen = dataclasses.replace(snapshot(*pilots, deficit=32), user_priorities={"alice": 900.0, "bea": 1.0})
+    alice, bea = planned(seen, max_cores=16).users
+    assert (alice.cores_given, bea.cores_given) == (16, 0)
+    assert bea.limited_by == "max_cores_per_cycle" and "allows 0 cores now" in bea.spared[0].reason
+
+
 def test_a_user_under_two_accounts_has_one_limit() -> None:
     pilots = tuple(pilot(n, report(), account=f"group_{'ac'[n % 2]}") for n in range(6))
     accounts = (account("group_a", 24, 0), account("group_c", 24, 0), account("group_b", 0, 48, wanted=48))

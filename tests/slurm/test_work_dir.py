@@ -12,7 +12,7 @@ import pytest
 
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad
 from drainwise.slurm.node_agent.work_dir_ad import LEFT_OVER, WorkDirTask, bring_to_work_dir
-from drainwise.slurm.node_agent.work_dir_notices import LOOK_PERIOD
+from drainwise.slurm.node_agent.work_dir_notices import LONGEST, LOOK_PERIOD
 from drainwise.slurm.node_agent.work_dirs import work_dirs_in
 from made_up_node import public_directory
 
@@ -193,6 +193,29 @@ def test_what_is_not_ours_is_left_alone(host: AgentHost, make: Callable[[Path], 
     assert {
         path: (path.lstat().st_ino, path.lstat().st_size, path.lstat().st_mode) for path in home.iterdir()
     } == before
+
+
+def test_a_notice_that_cannot_be_removed_is_tried_for_a_day_after_the_jobs_end(host: AgentHost) -> None:
+    """Until then it is written down, for an agent that starts later too."""
+    home = home_of(host)
+    host.start(17, work_dir=bytes(home))
+    host.round()
+    ordered(host, 17)
+    host.round()
+    as_user(ALICE, lambda: home.chmod(0o500))
+    node = host.tree(17).parent
+    host.tree(17).rename(f"{host.base}/gone")
+    host.slurm.end(17)
+
+    def known() -> list[str]:
+        host.round()
+        return [name for name in os.listdir(node) if "work_dir" in name]
+
+    assert known() == [".work_dir.17"]
+    host.now += LONGEST
+    assert known() == [".work_dir.17"]
+    host.now += 1
+    assert known() == []
 
 
 def shared_tmp(host: AgentHost) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
+import time
 from collections.abc import Generator
 from types import FrameType
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 DAEMONS = 600  # seconds
+LOST = 900  # seconds after which all threads say where they are, when even a limit does not come through
+_AGAIN = 60  # seconds: a thread waits for that; pytest itself would begin one for each test
 _SETTINGS = pytest.StashKey[object]()
+_NEXT = pytest.StashKey[float]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -18,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("daemons") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(DAEMONS))
+
+
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Begin the time anew from which on a test counts as lost."""
+    stash, now = item.config.stash, time.monotonic()
+    if now >= stash.get(_NEXT, now):
+        stash[_NEXT] = now + _AGAIN
+        faulthandler.dump_traceback_later(LOST, file=stash[fault_handler_stderr_fd_key])
 
 
 class HungError(BaseException):
