@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,14 +124,15 @@ def test_very_many_pilots_are_told_over_some_cycles() -> None:
 @pytest.fixture
 def journal(tmp_path: Path) -> str:
     """Two of alice's pilots were asked, one refused; bea's returned cores in two steps and took some back."""
-    agent, bea = Looks(), {"user": "bea@pool"}
+    agent = Looks()
+    bea: dict[str, Any] = {"user": "bea@pool"}
     sent = PilotIdentity(vo="cms")
     for number, outcome in ((1, Outcome.DONE), (2, Outcome.DONE), (3, Outcome.REFUSED)):
         wish = PartialReturn(4, NOW + 7200, 4)
         agent.lines.write(part_event(part_of(number), wish, outcome, "", "bob waits", 60, NOW))
     agent.lines.write(
         part_event(replace(part_of(4, **bea), identity=sent), PartialReturn(6), Outcome.DONE, "", "", 0, NOW)
-    )  # type: ignore[arg-type]
+    )
     agent.lines.write(part_event(part_of(1, returned=4), PartialReturn(0), Outcome.DONE, "", "enough", 0, NOW + 700))
     for after, first, last in ((0, 0, 0), (100, 4, 3), (200, 4, 6), (1100, 0, 2), (1200, 0, 2)):
         hers = replace(part_of(4, returned=last, asked=6, used=7.0 - last, **bea), identity=sent)

@@ -326,7 +326,7 @@ def _state(kinds: DemandLeft, pilots: Sequence[Pilot], stands: Mask, user: Whole
     """Return the choice in which those of these pilots go whose orders stand, for the jobs that their room serves."""
     facts, index = kinds.facts, kinds.facts.index
     rows = rows_of(facts, pilots, user, price, 0)
-    rows = replace(rows, way=np.where(stands, STANDING, KILL), loss=0 * price)
+    rows = replace(rows, way=np.where(stands, STANDING, KILL), loss=np.zeros_like(price))
     place, gives = rows.place, rows.gives
     jobs, room = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64), kinds.room.copy()
     back, number = stands[rows.row], {kind.name: row for row, kind in enumerate(facts.kinds)}
