@@ -61,7 +61,7 @@ class HTCondorPool:
         self._identities = Identities(rules, attributes)
         self._startds = KnownStartds(startds_file)
         self._drained: dict[str, str] = {}
-        """Of these, the ones that are drained, each with the reason."""
+        """The nodes that are drained, each with the reason."""
         self._ahead: _SnapshotQuestion | None = None
         self._told: set[str] = set()
 
