@@ -8,8 +8,7 @@ import os
 import pytest
 
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.export.agent_notice import AgentNotices
-from drainwise.agent.export.observers import observers_of
+from drainwise.agent.export.observers import AgentNotices, observers_of
 from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import RightsRefused
 from drainwise.htcondor.pool.collector import AGENT_TYPE, ad_of

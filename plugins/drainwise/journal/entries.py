@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from drainwise.identity.identity import as_values
-from drainwise.journal.event import VERSION, Event, Kind, Outcome
+from drainwise.journal.event import Event, Kind, Outcome, new_event
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -28,10 +28,6 @@ MOST_SPARED = 200
 """Most spared pilots that are written with their figures."""
 MOST_NODES = 50
 """Most nodes of a request that are written."""
-
-
-def _event(kind: str, now: int, /, **values: object) -> dict[str, object]:
-    return {"event": kind, "version": VERSION, "time": now, **values}
 
 
 def _whose(one: Pilot | OpenOrder) -> dict[str, object]:
@@ -53,7 +49,7 @@ def decision_event(
     served = {order.request for order in plan.orders}
     if found := [_request(one) for one in requests if one.name in served]:
         more["requests"] = found
-    return _event(
+    return new_event(
         Kind.DECISION,
         now,
         acting=acting,
@@ -124,7 +120,7 @@ def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, o
     head: dict[str, object] = {"outcome": outcome, "detail": detail}
     head |= {"only": only} if only else {}
     head |= {"policy": plan.policy, "deficit": plan.balance.deficit}
-    return _event(Kind.ORDER, now, **head, taken=plan.taken, **_order(order, plan.taken))
+    return new_event(Kind.ORDER, now, **head, taken=plan.taken, **_order(order, plan.taken))
 
 
 def part_event(
@@ -134,7 +130,7 @@ def part_event(
 
     counted: of these the cores that are counted on, what it has returned included.
     """
-    return _event(
+    return new_event(
         Kind.PART,
         now,
         outcome=outcome,
@@ -161,7 +157,7 @@ def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, objec
     detail = "found in the batch system: the agent ended before it could write this down"
     time = decision["time"]
     return {
-        **_event(Kind.ORDER, now),
+        **new_event(Kind.ORDER, now),
         "time": time,
         "outcome": Outcome.DONE,
         "detail": detail,
@@ -192,7 +188,7 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
     """
     pilot = withdrawal.pilot
     postpones = None if pilot.report is None else pilot.report.can_postpone_last_job
-    return _event(
+    return new_event(
         Kind.WITHDRAWAL,
         now,
         outcome=outcome,
@@ -210,22 +206,22 @@ def found_withdrawal_event(order: OpenOrder, now: int) -> dict[str, object]:
     """Return the event of an order that the batch system shows no more: withdrawn by anybody, and not written."""
     detail = "found in the batch system: the order does not stand any more"
     more = {"ordered_deadline": order.deadline, "saved": None, "reason": "not known", "found": now}
-    return _event(Kind.WITHDRAWAL, now, outcome=Outcome.DONE, detail=detail, **_whose(order), **more)
+    return new_event(Kind.WITHDRAWAL, now, outcome=Outcome.DONE, detail=detail, **_whose(order), **more)
 
 
 def need_event(since: Mapping[str, int], now: int) -> dict[str, object]:
     """Return the event that replaces all earlier ones of its kind; since: when each account's need opened, UNIX s."""
-    return _event(Kind.NEED, now, since=[{"account": name, "since": time} for name, time in sorted(since.items())])
+    return new_event(Kind.NEED, now, since=[{"account": name, "since": time} for name, time in sorted(since.items())])
 
 
 def followup_event(what: str, now: int) -> dict[str, object]:
     """Return the event of one follow-up; what: the thing finished now, in words."""
-    return _event(Kind.FOLLOWUP, now, detail=what)
+    return new_event(Kind.FOLLOWUP, now, detail=what)
 
 
 def state_event(state: str, why: str, now: int) -> dict[str, object]:
     """Return the event of a change of the agent's state, and why."""
-    return _event(Kind.STATE, now, state=state, why=why)
+    return new_event(Kind.STATE, now, state=state, why=why)
 
 
 def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]:
@@ -236,7 +232,7 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
     what it promised.
     """
     realised, possible = realised_waste(order, ending)
-    return _event(
+    return new_event(
         Kind.ENDED,
         now,
         **_whose(order),

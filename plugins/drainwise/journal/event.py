@@ -41,6 +41,11 @@ class Outcome:
     UNREACHABLE, UNANSWERED, NOT_DONE, FAILED = "unreachable", "unanswered", "not done", "failed"
 
 
+def new_event(kind: str, now: int, /, **values: object) -> dict[str, object]:
+    """Return an event of `now` (UNIX s)."""
+    return {"event": kind, "version": VERSION, "time": now, **values}
+
+
 _LARGEST = 1 << 62  # that arrays hold
 _LATEST = 253_402_300_799  # the end of the year 9999, the last that has a date
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from drainwise.estimate.run_times import RunTimes
 from drainwise.identity.identity import as_values
-from drainwise.journal.event import VERSION, Event, Kind, moment, number, objects, text, values_in, whole
+from drainwise.journal.event import Event, Kind, moment, new_event, number, objects, text, values_in, whole
 from drainwise.journal.history import part_of
 from drainwise.journal.outcomes import OpenOrder
 from drainwise.journal.read import PassedOver, events_of
@@ -77,7 +77,7 @@ class SeenPayloads:
         )
         if not ended:
             return []
-        return [{"event": Kind.PAYLOADS, "version": VERSION, "time": snapshot.taken, "ended": ended[:MOST_WRITTEN]}]
+        return [new_event(Kind.PAYLOADS, snapshot.taken, ended=ended[:MOST_WRITTEN])]
 
     def note(self, event: Event) -> None:
         """Learn from an event. Raises ValueError for one that is not sound."""
@@ -108,20 +108,11 @@ def gone(before: Observation, now: Observation) -> list[int]:
 
 def pilots_event(look: PilotsLook) -> dict[str, object]:
     """Return the event of a look: by user the cores that are watched, and what was seen since the look before."""
-    return {
-        "event": Kind.PILOTS,
-        "version": VERSION,
-        "time": look.time,
-        "users": [
-            {
-                "user": user,
-                "cores": one.cores,
-                "ended": round(one.seen.cores),
-                "core_seconds": round(one.seen.core_seconds),
-            }
-            for user, one in sorted(look.users.items())
-        ],
-    }
+    users = [
+        {"user": user, "cores": one.cores, "ended": round(one.seen.cores), "core_seconds": round(one.seen.core_seconds)}
+        for user, one in sorted(look.users.items())
+    ]
+    return new_event(Kind.PILOTS, look.time, users=users)
 
 
 def look_of(event: Event) -> PilotsLook:
@@ -252,7 +243,7 @@ class ReturnedSeen:
                 entries.append(one.entry(0))
         if not entries:
             return []
-        return [{"event": Kind.RETURNED, "version": VERSION, "time": now, "pilots": entries[:MOST_WRITTEN_AT_ONCE]}]
+        return [new_event(Kind.RETURNED, now, pilots=entries[:MOST_WRITTEN_AT_ONCE])]
 
     def note(self, event: Event) -> None:
         """Take in what was written. Raises ValueError for an event that is not sound."""
@@ -295,7 +286,7 @@ def unmet_event(one: UnmetDemand, now: int) -> dict[str, object]:
     facts |= vars(one.round)
     facts |= {"nodes": list(one.round.nodes), **{name: round(facts[name], 6) for name in _ROUNDED}}
     of_whom = {"account": one.account, "why": _why(one, now), "runs": runs}
-    return {"event": Kind.DEMAND, "version": VERSION, "time": now, **of_whom, **facts}
+    return new_event(Kind.DEMAND, now, **of_whom, **facts)
 
 
 def _why(one: UnmetDemand, now: int) -> str:
@@ -353,7 +344,7 @@ def unused_in(paths: Iterable[str], begin: int, end: int, passed_over: PassedOve
 def untaken_event(one: UntakenRoom, now: int) -> dict[str, object]:
     """Return the event that replaces all earlier ones of one kind from `now` (UNIX s) on; times in UNIX s."""
     places = [{"place": name, "cores": cores, "since": since} for name, (cores, since) in one.places.items()]
-    return {"event": Kind.UNTAKEN, "version": VERSION, "time": now, **vars(one), "places": places}
+    return new_event(Kind.UNTAKEN, now, **{**vars(one), "places": places})
 
 
 def untaken_of(event: Event) -> UntakenRoom:
