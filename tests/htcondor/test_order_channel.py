@@ -208,12 +208,14 @@ def test_an_order_is_sent_once_the_caller_knows_and_shown_when_it_ends(pool: Poo
 
 def test_an_order_is_given_as_whom_its_node_takes_orders_of(pool: Pool, mocker: MockerFixture) -> None:
     """From the question on root shows tokens that the startd takes: it comes before anything is read there."""
-    startd, rights = Startd(), mocker.spy(knob_channel, "rights_at")
-    read = mocker.spy(knob_channel, "runs_at")
-    read.side_effect = lambda *words: rights.assert_called_once_with(f"<{NODE}>") or read.spy_return
+    startd = Startd()
+    asked, read = (mocker.spy(knob_channel, name) for name in ("rights_at", "runs_at"))
+    steps = mocker.Mock()
+    steps.attach_mock(asked, "asked")
+    steps.attach_mock(read, "read")
     pool(startd)
     list(give_order(ORDER, SLOT, NODE))
-    assert startd.knobs[KNOB] == str(ORDER)
+    assert steps.mock_calls[0] == mocker.call.asked(f"<{NODE}>") and read.called
 
 
 def test_an_order_that_stands_is_not_sent_again(pool: Pool) -> None:
