@@ -278,6 +278,15 @@ def test_no_more_is_looked_at_than_is_allowed() -> None:
     assert 0 < improve(state, 9) <= 9 + GROUP_LABELS // LABELS_OF_A_LOOK
 
 
+def test_a_place_that_a_job_has_for_itself_is_closed_until_the_job_is_given_up() -> None:
+    """Also to jobs that would share it."""
+    it = problem({"a": 16.0, "b": 16.0}, [], [(1, 8)], whole=True)
+    state = State(it, price_by_facts(it.rows, it.limits, 1.0))
+    for parts, closed in ((1, [False, True]), (-1, [False, False])):
+        state.serve(0, np.array([1]), np.array([parts]))
+        assert state.closed.tolist() == closed
+
+
 def test_places_that_serve_the_same_are_one_label() -> None:
     """After k places there are k + 1: no job, one, … k, each at its least price; each place has an entry for two."""
     names = ("a", "b", "c", "d", "e")
