@@ -6,8 +6,8 @@ from pathlib import Path
 
 import classad2
 
-from drainwise.htcondor.ads.packed_ads import plain
-from drainwise.htcondor.ads.values import ACCOUNTING_ATTRIBUTES, SLOT_ATTRIBUTES, SUBMITTER_ATTRIBUTES
+from drainwise.htcondor.ads.query import plain
+from drainwise.htcondor.pool.collector import ACCOUNTING_ATTRIBUTES, SLOT_ATTRIBUTES, SUBMITTER_ATTRIBUTES
 
 _RECORDED = Path(__file__).parents[1] / "tests" / "htcondor" / "recorded"
 _ATTRIBUTES = {"Startd": SLOT_ATTRIBUTES, "Accounting": ACCOUNTING_ATTRIBUTES, "Submitter": SUBMITTER_ATTRIBUTES}

@@ -48,7 +48,6 @@ def pool(count: int) -> Columns:
         priority_factor=dice.integers(-5, 6, count).astype(float),
         draining=dice.random(count) < 0.05,
         doubt=np.zeros(count),
-        unprotected=np.zeros(count, dtype=bool),
         vacate=np.full(count, float(SITE.vacate)),
         drains=np.ones(count, dtype=bool),
         broken=np.full(count, BROKEN_PROMISES),

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from benchmarks.figures import Figure, in_turns
 from benchmarks.many_slots import known, large_pool
 from condor_pool import CondorPool
-from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, SLOTS
+from drainwise.htcondor.pool.collector import SLOT_ATTRIBUTES, SLOTS
 from scenario import condor_site
 
 SLOT_ADS = 20_000

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks.figures import Figure
-from drainwise.reclaim.choose.by_cores import CoresPlan, plan_cores, whole_pilots
+from drainwise.reclaim.choose.by_cores import CoresPlan, plan_cores
 from drainwise.reclaim.choose.plan import IDLE, Rules
-from drainwise.reclaim.choose.problem import CORES, Limits, Real, Whole
+from drainwise.reclaim.choose.problem import CORES, Limits, Real, Whole, whole_pilots
 
 PILOTS = 100_000
 LARGEST = 1 << 17

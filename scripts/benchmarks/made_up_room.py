@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,69 @@ import numpy as np
 from drainwise.pool.amounts import Amounts, amounts
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind, Place
-from drainwise.room.choice import RoomMade, make_room
-from drainwise.room.demand import demand_left, room_facts
-from drainwise.room.user_pilots import UserPilots
+from drainwise.reclaim.choose.problem import CORES, Limits
+from drainwise.room.choice import PlaceRoom, make_room, rows_of
+from drainwise.room.demand import DemandLeft, demand_left, room_facts
 
 NOW = 1795249000
 GIB = 1024
 CLASSES = ("thin", "fat", "new", "gpu")
+
+
+@dataclass(frozen=True)
+class UserLoss:
+    """What one user gives back: its `runs` that go, their cores and cost; extra: of the cores those beyond facts'."""
+
+    user: str
+    runs: tuple[str, ...]
+    cores: int
+    cost: float
+    extra: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """The room on each place, the jobs with room and without by kind, and what each user gives back."""
+
+    users: tuple[UserLoss, ...]
+    places: tuple[PlaceRoom, ...]
+    jobs: Mapping[str, int]
+    missing: Mapping[str, int]
+
+
+def made_by(
+    left: DemandLeft,
+    pilots: Mapping[str, Sequence[Pilot]],
+    wastes: Mapping[str, Sequence[float]],
+    most: Sequence[int],
+    extra: float = math.nan,
+    extra_taken: int = 0,
+) -> Made:
+    """Make room by the pilots of each user, who gives back first at the front.
+
+    wastes: of each pilot, by user. most: cores that each user may lose. extra, extra_taken: of each, as in `Limits`.
+    """
+    every, count, names = [one for some in pilots.values() for one in some], len(pilots), np.arange(len(pilots))
+    user = np.repeat(names, [len(some) for some in pilots.values()])
+    rows = rows_of(left.facts, every, user, np.concatenate([np.zeros(0), *(wastes[name] for name in pilots)]), NOW)
+    limits = Limits(
+        names,
+        names.astype(float),
+        names[:, None],
+        np.array(most, dtype=float),
+        np.full(count, CORES),
+        np.full(count, extra),
+        float(extra_taken),
+    )
+    made = make_room(left, rows, limits, [one.run for one in every])
+    users = []
+    for number, name in enumerate(pilots):
+        gone, first = (np.flatnonzero(one & (user == number)) for one in (made.plan.gone, made.plan.by_facts))
+        cores = rows.spends[:, CORES]
+        more = max(0, int(cores[gone].sum() - cores[first].sum()))
+        runs, lost = tuple(sorted(every[row].run for row in gone.tolist())), int(cores[gone].sum())
+        users.append(UserLoss(name, runs, lost, float(rows.claim[gone].sum()), more))
+    return Made(tuple(users), made.places, made.jobs, made.missing)
 
 
 @dataclass(frozen=True)
@@ -28,18 +85,14 @@ class MixedPool:
     pilots: dict[str, list[Pilot]]
     wastes: dict[str, list[float]]
 
-    def made(self, extra: float = math.nan, extra_taken: int = 0) -> RoomMade:
+    def made(self, extra: float = math.nan, extra_taken: int = 0) -> Made:
         """Make room, from the batch system's facts to the pilots that go; everybody is owed what it waits for.
 
-        extra, extra_taken: of each user, see `UserPilots`.
+        extra, extra_taken: of each user, as in `Limits`.
         """
         facts = room_facts(self.kinds, self.places)
         left = demand_left(facts, {one.account: 1e9 for one in self.kinds}, {})
-        users = [
-            UserPilots("group", name, ("cycle",), mine, np.array(self.wastes[name]), extra, extra_taken)
-            for name, mine in self.pilots.items()
-        ]
-        return make_room(facts, left, users, {"cycle": 10**9}, NOW)
+        return made_by(left, self.pilots, self.wastes, [10**9] * len(self.pilots), extra, extra_taken)
 
 
 def mixed_pool(places: int, pilots: int, kinds: int, users: int) -> MixedPool:

@@ -20,8 +20,9 @@ from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.scontrol_jobs import ask
 from drainwise.slurm.jobs.squeue_lines import jobs_of_lines
 from drainwise.slurm.node_agent.due import TURN_ROUNDS
+from drainwise.slurm.pool import old_release
 from drainwise.slurm.pool.pool import SlurmPool
-from drainwise.slurm.pool.transport import COMMENTS_COMMAND, FILTERED_JSON, MOST_JOBS, WITH_CORES
+from drainwise.slurm.pool.transport import FILTERED_JSON, MOST_JOBS, WITH_CORES
 from slurm_cluster import SlurmCluster
 
 JOBS = 20000
@@ -44,7 +45,7 @@ def figures(release: str, runs: int) -> list[Figure]:
         version = ".".join(f"{number:02d}" for number in cluster.version[:2])
         filtered = cluster.version[:2] >= FILTERED_JSON
         running = ("squeue", "--json", "--all", f"--states={','.join(WITH_CORES)}")
-        reports = running if filtered else COMMENTS_COMMAND
+        reports = running if filtered else old_release.COMMAND
         steps: list[tuple[str, Callable[[], object]]] = [
             (f"plain squeue of {count} jobs, {version}", lambda: commands.start(*job_lines.COMMAND).output()),
             (f"`{' '.join(reports[:2])}` for the reports of those that run", lambda: commands.start(*reports).output()),

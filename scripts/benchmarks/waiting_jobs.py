@@ -9,7 +9,7 @@ import json
 import time
 
 from benchmarks.figures import Figure, in_turns
-from drainwise.htcondor.ads.bindings import classad2
+from drainwise.htcondor.ads.query import classad2
 from drainwise.htcondor.demand.access_points import MOST_GROUPS, group_of
 from drainwise.slurm.cluster.limits import limits_in
 from drainwise.slurm.cluster.node_line import nodes_in

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 
 from drainwise.agent.act import carry_out
-from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.agent.pool_view import CycleBasis
-from drainwise.journal.event import DONE
+from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome
+from drainwise.journal.event import Outcome
 from drainwise.local.job import ENDED, RUNNING, WAITING
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.candidates import candidates_of
@@ -68,7 +67,7 @@ class Demo:
         snapshot, plan, rival = self._decide()
         acts = MemoryJournal()
         outcome = self._act(snapshot, plan, acts)
-        refused = [act.detail for act in outcome.acts if act.outcome != DONE]
+        refused = [act.detail for act in outcome.acts if act.outcome != Outcome.DONE]
         if refused:
             raise DemoPoolError(f"an order was not carried out: {refused[0]}")
         self._drain(plan)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from drainwise.agent.act_outcome import CycleOutcome
+from drainwise.agent.cycle_facts import CycleOutcome
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.plan import Plan
 from local_demo.frame import Frame

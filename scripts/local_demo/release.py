@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from drainwise.journal.event import DONE, SKIPPED
+from drainwise.journal.event import Outcome
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
@@ -85,7 +85,7 @@ class ReleaseDemo(Demo):
         outcome = self._act(seen, plan, MemoryJournal())
         said = [(act.outcome, act.detail) for act in outcome.acts]
         said += [(one.outcome, one.detail) for one in outcome.withdrawn]
-        refused = [detail for what, detail in said if what not in {DONE, SKIPPED}]
+        refused = [detail for what, detail in said if what not in {Outcome.DONE, Outcome.SKIPPED}]
         if refused:
             raise DemoPoolError(f"an order was not carried out: {refused[0]}")
 

@@ -12,7 +12,7 @@ from drainwise.agent.export.agent_notice import AgentNotices
 from drainwise.agent.export.observers import observers_of
 from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import RightsRefused
-from drainwise.htcondor.ads.agent_ad import AGENT_TYPE, ad_of
+from drainwise.htcondor.pool.collector import AGENT_TYPE, ad_of
 from drainwise.pool.abilities import AgentNotice
 from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
@@ -77,7 +77,7 @@ def test_what_is_refused_is_said_once_and_tried_again_later_and_later(fault: Exc
 
 
 def test_the_site_may_switch_it_off_and_other_pools_show_nothing() -> None:
-    setup = AgentSettings(ShowingPool(), SETTINGS, True, 60.0, 600.0, "/no/switch", RequestFiles("/no/requests"))
+    setup = AgentSettings(ShowingPool(), SETTINGS, True, 60.0, "/no/switch", RequestFiles("/no/requests"))
     assert len(observers_of(SiteConfig(), setup, "pool", pytest.fail)) == 1
     assert observers_of(SiteConfig(agent=AgentSection(advertise="no")), setup, "pool", pytest.fail) == ()
     other = dataclasses.replace(setup, pool=AlicesPool())

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import OLDEST_SNAPSHOT, AgentCycle, Cycle
+from drainwise.agent.cycle import OLDEST_SNAPSHOT, AgentCycle, AskAgain, ConfirmedWithdrawals, Cycle
 from drainwise.agent.loop import rest
-from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused
 from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Pilot, Snapshot
@@ -274,5 +273,5 @@ def test_nodes_that_refuse_the_agent_do_not_keep_it_from_all_others(refusing: in
     while not pool.acts and now < NOW + 10_000:
         done = cycle(pool, memory, journal, clock=lambda now=now: now)
         failures = failures + 1 if done.halted else 0
-        now += int(rest(60.0, 600.0, failures, 1.0))
+        now += int(rest(60.0, failures, 1.0))
     assert pool.acts

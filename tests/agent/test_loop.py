@@ -16,8 +16,9 @@ from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
 from drainwise.facts.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
-from drainwise.journal.unmet import unmet_event
+from drainwise.journal.remembered import unmet_event
 from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim import history
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.requests.request import RequestFiles
 from drainwise.service.notify import Notifier
@@ -52,7 +53,7 @@ class Play:
     def __init__(self, directory: Path) -> None:
         self.pool, self.journal = AlicesPool(), Lines()
         self.switch, self.requests = directory / "kill-switch", RequestFiles(str(directory / "requests"))
-        self.setup = AgentSettings(self.pool, SETTINGS, True, 60.0, 600.0, str(self.switch), self.requests)
+        self.setup = AgentSettings(self.pool, SETTINGS, True, 60.0, str(self.switch), self.requests)
         self.fault: Exception | None = None
         self.said: list[str] = []
         self.cycles: list[Cycle] = []
@@ -177,8 +178,10 @@ def test_a_fault_of_our_own_is_said_with_its_place_and_orders_nobody(play: Play)
     assert play.pool.acts == [] and [cycle.next_in for cycle in play.cycles] == [60, 120]
 
 
-def test_an_order_that_fails_in_each_cycle_is_tried_again_and_said_once(play: Play) -> None:
-    play.setup = replace(play.setup, settings=replace(play.setup.settings, retry_after=0))
+def test_an_order_that_fails_in_each_cycle_is_tried_again_and_said_once(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "RETRY_AFTER", 0)
     play.pool.faults["give_order"] = PoolUnreachable("node n did not answer within 30 s", "n")
     play.run(nothing, nothing, play.pool.faults.clear)
     failed = [line for line in play.said if "unreachable: node n did not answer" in line]

@@ -13,19 +13,19 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.export.metrics_export import metrics_observer
+from drainwise.agent.cycle_facts import Act, CycleOutcome, PoolView
+from drainwise.agent.export.observers import metrics_observer
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
-from drainwise.agent.pool_view import PoolView
 from drainwise.facts.errors import ConfigurationError
-from drainwise.journal.event import DENIED, DONE, FAILED, PAUSED, SKIPPED, UNREACHABLE
+from drainwise.journal.event import Outcome, State
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.observation import Observation
+from drainwise.reclaim.counted_demand import Paused
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.history import OUTCOMES
 from drainwise.reclaim.plan import Order, Plan
-from drainwise.siteconfig.export_sections import MetricsSection
+from drainwise.siteconfig.schema import MetricsSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
 
@@ -77,7 +77,7 @@ def test_paused_demand_is_counted() -> None:
 def test_a_cycle_that_acts_is_counted() -> None:
     plan, metrics = decided(), Metrics(POLICY)
     first, second = plan.orders
-    acts = (Act(first, DONE, ""), Act(second, FAILED, "no"), Act(second, SKIPPED, "gone"))
+    acts = (Act(first, Outcome.DONE, ""), Act(second, Outcome.FAILED, "no"), Act(second, Outcome.SKIPPED, "gone"))
     metrics.observe(cycle(plan, CycleOutcome(acts, followups=("a", "b"))))
     seen = told(metrics)
     assert seen["drainwise_cycles_total", "acted"] == 1
@@ -85,7 +85,10 @@ def test_a_cycle_that_acts_is_counted() -> None:
     assert seen["drainwise_last_decision_timestamp_seconds",] == NOW
     assert seen["drainwise_deficit_cores",] == 16
     assert (seen["drainwise_planned_cores",], seen["drainwise_planned_waste_core_seconds",]) == (16, plan.waste)
-    assert [seen["drainwise_orders_total", outcome, "least-waste"] for outcome in (DONE, FAILED, SKIPPED)] == [1, 1, 1]
+    assert [
+        seen["drainwise_orders_total", outcome, "least-waste"]
+        for outcome in (Outcome.DONE, Outcome.FAILED, Outcome.SKIPPED)
+    ] == [1, 1, 1]
     assert seen["drainwise_ordered_cores_total", "a"] == 8
     assert seen["drainwise_ordered_waste_core_seconds_total", "a"] == first.waste
     assert seen["drainwise_followups_total",] == 2
@@ -123,7 +126,7 @@ def test_a_fault_leaves_the_last_decision_as_it_was() -> None:
 def test_an_account_of_any_name_breaks_nothing(name: str) -> None:
     """HOSTILE 42: what a user calls its account becomes no metric and no label of its own."""
     plan, metrics = decided(), Metrics(POLICY)
-    metrics.observe(cycle(plan, CycleOutcome((Act(with_account(plan.orders[0], name), DONE, ""),))))
+    metrics.observe(cycle(plan, CycleOutcome((Act(with_account(plan.orders[0], name), Outcome.DONE, ""),))))
     assert told(metrics)["drainwise_ordered_cores_total", OTHERS] == 8
 
 
@@ -131,7 +134,7 @@ def test_many_accounts_do_not_make_it_grow() -> None:
     """HOSTILE 42: the number of series is bounded, and no core is lost from the sum."""
     plan, metrics = decided(), Metrics(POLICY)
     orders = [with_account(plan.orders[0], f"user{number}@pool") for number in range(500)]
-    metrics.observe(cycle(plan, CycleOutcome(tuple(Act(order, DONE, "") for order in orders))))
+    metrics.observe(cycle(plan, CycleOutcome(tuple(Act(order, Outcome.DONE, "") for order in orders))))
     cores = {name: value for name, value in told(metrics).items() if name[0] == "drainwise_ordered_cores_total"}
     assert len(cores) == MOST_ACCOUNTS + 1
     assert sum(cores.values()) == 500 * 8
@@ -161,7 +164,7 @@ def test_a_series_that_counts_is_there_before_its_first_event() -> None:
     """Else Prometheus sees no increase in an order that fails first of all, or in an account's first order."""
     metrics, pool = Metrics(POLICY), AlicesPool(pilots=3, wanted=0)
     at_once = told(metrics)
-    assert at_once["drainwise_orders_total", UNREACHABLE, POLICY] == 0
+    assert at_once["drainwise_orders_total", Outcome.UNREACHABLE, POLICY] == 0
     assert at_once["drainwise_ended_pilots_total", "vacated"] == 0
     assert at_once["drainwise_realised_waste_core_seconds_total", OTHERS] == 0
     metrics.observe(seen_by_cycle(pool, Memory()))
@@ -169,7 +172,7 @@ def test_a_series_that_counts_is_there_before_its_first_event() -> None:
     for name in ("ordered_cores", "ordered_waste_core_seconds", "realised_waste_core_seconds"):
         assert seen[f"drainwise_{name}_total", "a"] == 0
     metrics.observe(cycle(dataclasses.replace(decided(), policy="other")))
-    assert told(metrics)["drainwise_orders_total", DENIED, "other"] == 0
+    assert told(metrics)["drainwise_orders_total", Outcome.DENIED, "other"] == 0
 
 
 def test_who_holds_what_and_how_far_it_is_known() -> None:
@@ -246,7 +249,7 @@ def test_what_was_wasted_stands_beside_what_was_promised() -> None:
 def test_pilots_of_a_user_who_was_wrong_are_counted() -> None:
     """With what ended pilots of alice's lost, all that her others claim counts less; bob's account has none."""
     metrics, pool, memory = Metrics(POLICY), AlicesPool(pilots=3, wanted=16), Memory()
-    for number in range(SETTINGS.trust.pilots):
+    for number in range(OUTCOMES):
         metrics.observe(seen_by_cycle(pool, memory))
         assert told(metrics)["drainwise_account_doubted_pilots", "a"] == 0
         wrong = {"predicted": 0, "realised": 9000, "possible": 10_000, "believed": True}
@@ -259,7 +262,7 @@ def test_pilots_of_a_user_who_was_wrong_are_counted() -> None:
 
 def test_the_agent_is_in_one_state() -> None:
     metrics = Metrics(POLICY)
-    metrics.observe(dataclasses.replace(cycle(decided()), state=PAUSED))
+    metrics.observe(dataclasses.replace(cycle(decided()), state=State.PAUSED))
     states = {name[1]: value for name, value in told(metrics).items() if name[0] == "drainwise_state"}
     assert states == {"ok": 0, "dry_run": 0, "paused_by_kill_switch": 1, "backing_off": 0}
 

@@ -15,22 +15,20 @@ from typing import Any
 import pytest
 
 from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.export.observers import observers_of
-from drainwise.agent.export.page_export import page_observer
-from drainwise.agent.export.site_status import MOST_ACTS, SiteStatus
-from drainwise.agent.export.status_page import document, page
+from drainwise.agent.export.observers import observers_of, page_observer
+from drainwise.agent.export.site_status import MOST_ACTS, SiteStatus, document, page
 from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import ConfigurationError
-from drainwise.journal.event import BACKING_OFF, OK
+from drainwise.journal.event import State
 from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.export_sections import PageSection
+from drainwise.siteconfig.schema import PageSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
 
-SETUP = AgentSettings(AlicesPool(), SETTINGS, True, 60.0, 600.0, "/no/switch", RequestFiles("/no/requests"))
+SETUP = AgentSettings(AlicesPool(), SETTINGS, True, 60.0, "/no/switch", RequestFiles("/no/requests"))
 NASTY = "<script>x</script>\"'&{{ 7 * 7 }}\x1b[2J\n\u202e=cmd()" + "y" * 5000
 
 
@@ -54,7 +52,7 @@ def after(pool: AlicesPool, acting: bool = True, memory: Memory | None = None) -
     """A cycle of the agent itself on this pool."""
     pool.age = 0
     done = AgentCycle(pool, SETTINGS, memory or Memory(), None, lambda: NOW, acting).run()
-    state = BACKING_OFF if done.fault else OK
+    state = State.BACKING_OFF if done.fault else State.OK
     return dataclasses.replace(done, next_in=60.0, state=state, why=done.fault or "gives the orders of each plan")
 
 

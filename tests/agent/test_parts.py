@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import ActionRefused, PoolError, PoolUnreachable, RightsRefused, RunEnded
-from drainwise.journal.event import DENIED, REFUSED, SKIPPED, UNREACHABLE
+from drainwise.journal.event import Outcome
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot, Snapshot
@@ -90,17 +89,17 @@ def test_what_was_counted_on_is_read_back_until_the_time_of_the_wish_is_over(tmp
     path.write_text("".join(json.dumps({**event, "v": 1}) + "\n" for event in journal.events))
     [run] = pool.pilots
     due = NOW + SETTINGS.horizon
-    assert Memory.load([str(path)], NOW).history(due - 1, SETTINGS).counted == {run: 6}
-    assert Memory.load([str(path)], NOW).history(due, SETTINGS).counted == {}
+    assert Memory.load([str(path)], NOW).history(due - 1).counted == {run: 6}
+    assert Memory.load([str(path)], NOW).history(due).counted == {}
 
 
 @pytest.mark.parametrize(
     ("fault", "outcome", "tries"),
     [
-        (RunEnded("gone"), SKIPPED, 2),
-        (ActionRefused("no"), REFUSED, 1),
-        (RightsRefused("no"), DENIED, 1),
-        (PoolUnreachable("no"), UNREACHABLE, 1),
+        (RunEnded("gone"), Outcome.SKIPPED, 2),
+        (ActionRefused("no"), Outcome.REFUSED, 1),
+        (RightsRefused("no"), Outcome.DENIED, 1),
+        (PoolUnreachable("no"), Outcome.UNREACHABLE, 1),
     ],
 )
 def test_a_node_that_takes_no_wish_is_left_alone_until_the_next_cycle(
@@ -111,7 +110,7 @@ def test_a_node_that_takes_no_wish_is_left_alone_until_the_next_cycle(
     pool.faults["ask_for_part"] = fault
     done = cycle(pool, Memory(), journal)
     assert done.outcome is not None and pool.acts == []
-    assert [one.outcome for one in done.outcome.parts] == ([outcome] * tries + [SKIPPED])[:2]
+    assert [one.outcome for one in done.outcome.parts] == ([outcome] * tries + [Outcome.SKIPPED])[:2]
     assert [event["outcome"] for event in journal.events if event["event"] == "part"] == [
         one.outcome for one in done.outcome.parts
     ]

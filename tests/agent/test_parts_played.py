@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
 
 from .lending_pool import Delays, LendingNodes, PlayedPilot

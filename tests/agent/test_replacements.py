@@ -8,12 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import ActionRefused
-from drainwise.journal.explain import explain, in_words
+from drainwise.journal.explain import Sought, explain, in_words
 from drainwise.journal.memory import Memory
-from drainwise.journal.stories import Sought
 from drainwise.pilotad.report import PilotReport
 from drainwise.reclaim.history import PAUSE
 
@@ -144,10 +142,10 @@ def test_since_when_a_need_is_open_is_remembered_by_the_next_agent() -> None:
     fresh = Memory()
     for event in journal.events:
         fresh.note(event)
-    assert fresh.history(NOW + 600, SITE).since == {"b": NOW}
+    assert fresh.history(NOW + 600).since == {"b": NOW}
     pool.wanted = 0
     cycle(pool, fresh, journal, NOW + 600)
-    assert fresh.history(NOW + 600, SITE).since == {}
+    assert fresh.history(NOW + 600).since == {}
     pool.wanted = 8
     plan = cycle(pool, Memory(), None, NOW + 700, acting=False).plan
     assert plan is not None and plan.since == {"b": NOW + 700}

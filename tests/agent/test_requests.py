@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import OrderUnanswered, UsageError
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
@@ -147,12 +146,12 @@ def test_requests_that_cannot_be_read_are_not_taken_for_cancelled(pool: AlicesPo
 def test_orders_for_a_request_use_up_no_limit_of_the_agents_own(pool: AlicesPool, tmp_path: Path) -> None:
     agent = Agent(pool, tmp_path / "journal", CORES)
     agent.cycle()
-    assert agent.memory.history(agent.now, SETTINGS).orders == ()
-    assert len(agent.memory.history(agent.now, SETTINGS).requested) == 2
+    assert agent.memory.history(agent.now).orders == ()
+    assert len(agent.memory.history(agent.now).requested) == 2
     agent.requests, pool.wanted = (), 8
     demand = Agent(AlicesPool(wanted=8), tmp_path / "journal")
     demand.cycle()
-    assert demand.memory.history(NOW, SETTINGS).orders == (PastOrder(NOW, "alice", 8),)
+    assert demand.memory.history(NOW).orders == (PastOrder(NOW, "alice", 8),)
 
 
 def test_a_decision_has_the_requests_that_its_orders_are_for(pool: AlicesPool, tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request import AdminRequest

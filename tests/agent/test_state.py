@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.state import AgentState, StateLog, state_of
-from drainwise.journal.event import BACKING_OFF, DRY_RUN, OK, PAUSED
+from drainwise.agent.loop import AgentState, StateLog, state_of
+from drainwise.journal.event import State
 
 from .memory_pool import NOW, Lines
 
@@ -18,19 +18,19 @@ def cycle(fault: str = "", acting: bool = True) -> Cycle:
 @pytest.mark.parametrize(
     ("fault", "kill_switch", "wanted", "name"),
     [
-        ("", "", True, OK),
-        ("", "", False, DRY_RUN),
-        ("", "/etc/off", True, PAUSED),
-        ("", "/etc/off", False, DRY_RUN),
-        ("no answer", "", True, BACKING_OFF),
-        ("no answer", "/etc/off", False, BACKING_OFF),
+        ("", "", True, State.OK),
+        ("", "", False, State.DRY_RUN),
+        ("", "/etc/off", True, State.PAUSED),
+        ("", "/etc/off", False, State.DRY_RUN),
+        ("no answer", "", True, State.BACKING_OFF),
+        ("no answer", "/etc/off", False, State.BACKING_OFF),
     ],
 )
 def test_the_state_after_a_cycle(fault: str, kill_switch: str, wanted: bool, name: str) -> None:
     state = state_of(cycle(fault), kill_switch, wanted)
     assert state.name == name
-    assert name != PAUSED or kill_switch in state.why
-    assert name != BACKING_OFF or state.why == fault
+    assert name != State.PAUSED or kill_switch in state.why
+    assert name != State.BACKING_OFF or state.why == fault
 
 
 def test_each_change_is_said_once_and_written_down() -> None:
@@ -38,12 +38,12 @@ def test_each_change_is_said_once_and_written_down() -> None:
     journal = Lines()
     told = StateLog(said.append, journal)
     for state in (
-        AgentState(OK, "fine"),
-        AgentState(OK, "fine"),
-        AgentState(BACKING_OFF, "its last round was 11 s ago"),
-        AgentState(BACKING_OFF, "its last round was 71 s ago"),
-        AgentState(BACKING_OFF, "no daemon serves it"),
-        AgentState(OK, "fine"),
+        AgentState(State.OK, "fine"),
+        AgentState(State.OK, "fine"),
+        AgentState(State.BACKING_OFF, "its last round was 11 s ago"),
+        AgentState(State.BACKING_OFF, "its last round was 71 s ago"),
+        AgentState(State.BACKING_OFF, "no daemon serves it"),
+        AgentState(State.OK, "fine"),
     ):
         told.tell(state, NOW)
     assert said == [
@@ -53,14 +53,14 @@ def test_each_change_is_said_once_and_written_down() -> None:
         "ok: fine",
     ]
     assert [(event["state"], event["time"]) for event in journal.events] == [
-        (OK, NOW),
-        (BACKING_OFF, NOW),
-        (BACKING_OFF, NOW),
-        (OK, NOW),
+        (State.OK, NOW),
+        (State.BACKING_OFF, NOW),
+        (State.BACKING_OFF, NOW),
+        (State.OK, NOW),
     ]
 
 
 def test_a_journal_that_cannot_be_written_does_not_hide_the_line() -> None:
     said: list[str] = []
-    StateLog(said.append, Lines(room=0)).tell(AgentState(BACKING_OFF, "the journal cannot be written"), NOW)
+    StateLog(said.append, Lines(room=0)).tell(AgentState(State.BACKING_OFF, "the journal cannot be written"), NOW)
     assert said == ["backing off: the journal cannot be written"]

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import AgentCycle, Cycle
-from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals, Cycle
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
@@ -23,7 +22,7 @@ from .memory_pool import NOW, SETTINGS
 
 PERIOD = 60
 DAY = 86_400
-SITE = dataclasses.replace(SETTINGS, max_cores_per_user_hour=1_000_000, time_to_start=180, demand_pause=900)
+SITE = dataclasses.replace(SETTINGS, max_cores_per_user_hour=1_000_000, time_to_start=180)
 
 
 @dataclasses.dataclass
@@ -296,7 +295,7 @@ def test_removing_it_whenever_a_round_is_judged_does_not_help(volatile: Path) ->
     played = Played(RefilledPool(b=queue), volatile)
 
     def hide(now: int) -> None:
-        known = played.memory.history(now, SITE).unmet.get("b")
+        known = played.memory.history(now).unmet.get("b")
         due = known is not None and known.round.back > 0 and now >= known.round.last + SITE.time_to_start
         queue.impossible = 0 if due else 1
 
@@ -338,7 +337,7 @@ def test_demand_that_vanished_was_not_failed(volatile: Path) -> None:
         queue.impossible = 0
         played.until(NOW + number * 1200 + 1200)
     assert (len(played.pool.ordered), played.notices) == (4, ())
-    assert not Memory.load(files_of(played.path), played.pool.now).history(played.pool.now, SITE).unmet
+    assert not Memory.load(files_of(played.path), played.pool.now).history(played.pool.now).unmet
 
 
 def test_orders_that_stand_for_paused_demand_are_withdrawn(volatile: Path) -> None:
@@ -423,5 +422,5 @@ def test_an_administrator_lifts_a_pause(volatile: Path) -> None:
     ).run()
     assert len(played.pool.ordered) == 3
     assert [*files.resumed()] == []
-    known = Memory.load(files_of(played.path), played.pool.now).history(played.pool.now, SITE).unmet["b"]
+    known = Memory.load(files_of(played.path), played.pool.now).history(played.pool.now).unmet["b"]
     assert (known.failed, known.until, len(known.runs)) == (0, 0, 1)

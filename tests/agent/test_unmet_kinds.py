@@ -9,12 +9,11 @@ import pytest
 
 from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.journal.explain import explain, in_words
+from drainwise.journal.explain import Sought, explain, in_words
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
-from drainwise.journal.stories import Sought
-from drainwise.journal.unmet import unused_in
+from drainwise.journal.remembered import unused_in
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
@@ -22,7 +21,7 @@ from drainwise.reclaim.unmet_demand import Round, UnmetDemand, watched
 
 from .memory_pool import NOW, SETTINGS
 
-SITE = dataclasses.replace(SETTINGS, max_cores_per_user_hour=1_000_000, time_to_start=180, demand_pause=900)
+SITE = dataclasses.replace(SETTINGS, max_cores_per_user_hour=1_000_000, time_to_start=180)
 PERIOD = 60
 ROOM = Amounts(8, 16_384)
 

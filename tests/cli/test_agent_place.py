@@ -81,10 +81,10 @@ def test_the_site_lets_a_loop_act_and_never_a_single_cycle(site: Path) -> None:
 
 
 def test_the_site_says_how_often_and_where(site: Path) -> None:
-    site.write_text("[agent]\nperiod = 30s\nlongest_pause = 5m\nkill_switch = /run/off\n[journal]\nfile = /var/log/j\n")
+    site.write_text("[agent]\nperiod = 30s\nkill_switch = /run/off\n[journal]\nfile = /var/log/j\n")
     words = ("--loop", "--site", str(site), "--directory", "/x")
     setup = setup_of(parsed(*words))
-    assert (setup.period, setup.longest_pause, setup.kill_switch) == (30, 300, "/run/off")
+    assert (setup.period, setup.kill_switch) == (30, "/run/off")
     assert setup_of(parsed(*words, "--period", "2m")).period == 120
     assert journal_path(parsed(*words)) == "/var/log/j"
     assert journal_path(parsed(*words, "--journal", "other")) == "other"

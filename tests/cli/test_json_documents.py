@@ -23,8 +23,8 @@ from drainwise.pool.facts import Pilot
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.pool.snapshot_json import VERSION
 from drainwise.reclaim.candidates import candidate_of
+from drainwise.reclaim.counted_demand import Paused
 from drainwise.reclaim.history import History
-from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import PartOrder, Withdrawal
 from drainwise.reclaim.plan_json import candidate_as_json, part_as_json, withdrawal_as_json
 from drainwise.reclaim.settings import ReclaimSettings

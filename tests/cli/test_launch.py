@@ -378,6 +378,19 @@ def test_a_plan_starts_and_writes_nothing(file: Path) -> None:
     assert os.listdir(file.parent) == ["night.json"]
 
 
+def test_a_plan_of_all_jobs_again_knows_how_long_they_took(file: Path) -> None:
+    """It plans what `--again` does: everything, with the times that are remembered; nothing is written."""
+    path = write(file, job("a", "true", expected=1000), job("b", "true", "a", expected=1000))
+    launched(path)
+    before = sorted(os.walk(file.parent))
+    found = json.loads(launched(path, "--again", "--dry-run", "--json").stdout)
+    assert [one["name"] for one in found["jobs"]] == ["a", "b"] and found["seconds"] < 1000
+    assert not json.loads(launched(path, "--dry-run", "--json").stdout)["jobs"]
+    assert sorted(os.walk(file.parent)) == before
+    (file.parent / "night.json.launch" / "launch.sqlite").write_bytes(b"no database")
+    assert json.loads(launched(path, "--again", "--dry-run", "--json").stdout)["seconds"] == 2000
+
+
 def test_a_plan_says_how_much_of_a_batch_system_it_takes_for_granted(file: Path) -> None:
     """Nobody is asked: in Slurm and Grid Engine all that may start runs at once."""
     path = write(

@@ -16,8 +16,8 @@ from drainwise.htcondor import system as htcondor
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.local.pool import LocalPool
 from drainwise.pool.facts import Pool
-from drainwise.reclaim.seen_payloads import StuckRules
-from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.seen_pilots import StuckRules
+from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.pool.pool import SlurmPool
 
@@ -57,8 +57,6 @@ max_grace = 3h
 margin = 10m
 drain_only = no
 min_age = 2m
-min_between_acts = 5m
-retry_after = 3m
 max_cores_per_cycle = 48
 max_cores_per_user_per_cycle = 24
 max_cores_per_user_per_hour = 96
@@ -69,11 +67,6 @@ max_vacate_time = 8m
 update_interval = 2m
 [slurm]
 agent_period = 20s
-[trust]
-window = 2d
-pilots = 7
-tolerance = 10
-spared = 500
 """
 
 
@@ -96,10 +89,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         vacate=480,
         order_latency=125,
         min_age=120,
-        min_between_acts=300,
-        retry_after=180,
         drain_only=False,
-        trust=Trust(172_800, 7, 10, 500),
         stuck=StuckRules(heartbeat_limit=2400),
     )
     assert settings("--site", str(file), "--policy", "least-waste").policy == "least-waste"

@@ -147,6 +147,20 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_it() -> None:
         planned_at(Path("/proc/absent/shutdowntime"))
 
 
+def test_a_plan_that_no_hook_reads_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine without node settings it is written, said, and ends with 1; with --file somebody knows better."""
+    monkeypatch.setattr("drainwise.node.settings.NodeSettings.shutdown_file", str(tmp_path / "planned"))
+    parser = argparse.ArgumentParser()
+    shutdown.add_parser(parser.add_subparsers())
+    words = ["shutdown", "--settings", str(tmp_path / "node.conf")]
+    for more, code, said in ((["--at", "+6h"], 1, "no job is notified"), (["--cancel"], 0, ""), ([], 0, "")):
+        args = parser.parse_args([*words, *more])
+        assert args.run(args) == code
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -22,9 +22,9 @@ import pytest
 from drainwise import __version__
 from drainwise.cli.main import main
 from drainwise.cli.screen.columns import BY_NAME
-from drainwise.journal.event import PAYLOADS, VERSION
+from drainwise.journal.event import VERSION, Kind
 from drainwise.journal.file import journal_line
-from drainwise.journal.unmet import unmet_event
+from drainwise.journal.remembered import unmet_event
 from drainwise.pilotad.observation import Observation, observed_report
 from drainwise.reclaim.unmet_demand import UnmetDemand
 
@@ -138,7 +138,7 @@ def test_figures_that_the_agent_has_learned_are_those_of_the_plan_and_called_so(
             "ended": pool.now - 9000 + 3600,
         }
     ]
-    event = {"event": PAYLOADS, "version": VERSION, "time": pool.now - 60, "ended": lives * 8}
+    event = {"event": Kind.PAYLOADS, "version": VERSION, "time": pool.now - 60, "ended": lives * 8}
     (tmp_path / "agent.journal").write_text(journal_line(event))
     learned = figures("status")
     ends, remaining, draining_waste, _ = learned[observed.run]

@@ -14,7 +14,7 @@ import pytest
 
 from acting_agent import ENVIRONMENT
 from condor_pool import CondorPool
-from drainwise.htcondor.ads.agent_ad import AGENT_TYPE
+from drainwise.htcondor.pool.collector import AGENT_TYPE
 from drainwise.htcondor.setup.render import render
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import SiteConfig

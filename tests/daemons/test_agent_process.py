@@ -21,7 +21,7 @@ from drainwise.local.store import LocalStore
 from local_batch import ENVIRONMENT, PLUGINS, Batch
 from real_daemons.waiting import wait_for
 
-SITE = "[reclaim]\nmin_age = 0s\n[agent]\nperiod = 1s\nlongest_pause = 2s\nkill_switch = {0}/kill-switch\n{1}"
+SITE = "[reclaim]\nmin_age = 0s\n[agent]\nperiod = 1s\nkill_switch = {0}/kill-switch\n{1}"
 PILOTS, CORES = 4, 4
 
 

@@ -138,7 +138,7 @@ def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPo
     run = f"{slot.text('GlobalJobId')}@{slot.integer('JobStart')}"
     program = (
         "import sys; from drainwise.htcondor.pool.order_channel import give_order;"
-        "from drainwise.htcondor.knobs.orders import OrderEntry;"
+        "from drainwise.htcondor.pool.knobs import OrderEntry;"
         "list(give_order(OrderEntry(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4]))"
     )
     deadline = str(int(time.time()) + 1800)  # beyond MachineMaxVacateTime: else the run ends at once
@@ -264,7 +264,7 @@ def test_bindings_that_are_too_old_are_one_line(pool: CondorPool) -> None:
     programs = [
         "from drainwise.htcondor.pool.pool import HTCondorPool; HTCondorPool().snapshot(0)",
         "from drainwise.htcondor.pool.pool import HTCondorPool; HTCondorPool().require_bindings()",
-        "import drainwise.htcondor.pool.collector",
+        "from drainwise.htcondor.pool.collector import pool_ads; next(pool_ads())",
     ]
     for program in programs:
         environment = {"PYTHONPATH": "/usr/share/drainwise"}

@@ -12,7 +12,7 @@ import pytest
 
 from drainwise.features import planned_shutdown
 from drainwise.siteconfig import FeaturesSection, SiteConfig
-from drainwise.siteconfig.client_section import ClientsSection
+from drainwise.siteconfig.schema import ClientsSection
 from outside_slurm import command, site_file
 from pilot_clients import PANDA_LOOK, PANDA_STOP, bring_panda_pilot, panda_pilot, panda_script, said, watching_script
 from slurm_cluster import Job, SlurmCluster

@@ -11,7 +11,7 @@ import pytest
 
 from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
-from drainwise.htcondor.knobs.orders import why_at_once
+from drainwise.htcondor.pool.knobs import why_at_once
 from drainwise.htcondor.setup.render import ROLES, render
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import SiteConfig, load

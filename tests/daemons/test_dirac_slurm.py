@@ -15,7 +15,7 @@ from dirac_pilot import DIRAC, asked, bring_dirac, dirac_script, lives
 from drainwise.features import planned_shutdown
 from drainwise.pilotad.observation import Observation
 from drainwise.siteconfig import FeaturesSection, SiteConfig
-from drainwise.siteconfig.client_section import ClientsSection
+from drainwise.siteconfig.schema import ClientsSection
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 

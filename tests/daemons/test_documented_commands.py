@@ -102,7 +102,7 @@ IN_THE_LOCAL_BATCH_SYSTEM = {
     "drainwise local start --nodes 4x16",
     "drainwise local account alice --quota 32",
     "drainwise local account bob --quota 32",
-    "drainwise local submit --account alice --user alice --cores 8 --wall 2h --count 9 -- sleep 3600",
+    "drainwise local submit --account alice --user alice --cores 8 --wall 6h --count 9 -- sleep 3600",
     "drainwise local submit --account bob --user bob --cores 8 --wall 2h --count 2 -- sleep 3600",
     "drainwise local queue",
     "drainwise status --pool local",
@@ -467,7 +467,7 @@ def test_commands_of_a_pilot(installed: str, tmp_path: Path) -> None:
 
 
 def test_commands_of_the_local_batch_system(installed: str, tmp_path: Path) -> None:
-    """The page on it, typed from top to bottom: bob's pilot runs and reports, and nothing is left behind."""
+    """The page on it, typed from top to bottom: alice is over quota, bob's pilot runs and reports, nothing is left."""
     fences = re.findall(r"```sh\n(.*?)```", LOCAL.read_text(), re.DOTALL)
     written = [line.partition("  #")[0].strip() for fence in fences for line in fence.splitlines()]
     assert {line for line in written if line.startswith("drainwise")} == IN_THE_LOCAL_BATCH_SYSTEM
@@ -486,8 +486,8 @@ def test_commands_of_the_local_batch_system(installed: str, tmp_path: Path) -> N
 
     *before, last = fences
     try:
-        for fence in before:
-            typed(fence)
+        plan, *_ = [typed(fence) for fence in before]
+        assert "16 to give back now" in plan and "alice (alice) gives back" in plan
         status = partial(typed, "drainwise status --pool local --json")
         wait_for(lambda: '"used_cpu": 2.0' in status(), explain=partial(typed, "drainwise local queue --all"))
     finally:

@@ -11,7 +11,7 @@ from acting_agent import acting_agent
 from brought_programs import copy_condor
 from condor_pool import obtain_root
 from drainwise.siteconfig import FeaturesSection, SiteConfig
-from drainwise.siteconfig.client_section import ClientsSection
+from drainwise.siteconfig.schema import ClientsSection
 from four_kinds import ALL_CORES, PANDA, PAYLOAD, PROGRAM, Stage, assert_kills_lose_what_the_plan_promises, four_kinds
 from outside_slurm import command, site_file
 from pilot_clients import bring_panda_pilot, panda_pilot

@@ -267,15 +267,15 @@ def test_two_agents_at_once_lose_no_order(pool: CondorPool) -> None:
 # Stands still between reading a node's list and writing it, as on a busy machine, until the file in DONE is there.
 STALLED = """
 import os, time
-from drainwise.htcondor.pool import order_channel
-with_order, stalls = order_channel.with_order, iter([True])
+from drainwise.htcondor.pool import knobs
+with_order, stalls = knobs.with_order, iter([True])
 def late(*words):
     if next(stalls, False):
         open(os.environ["DONE"] + ".begun", "w").close()
         while not os.path.exists(os.environ["DONE"]):
             time.sleep(0.05)
     return with_order(*words)
-order_channel.with_order = late
+knobs.with_order = late
 """
 
 
@@ -478,12 +478,12 @@ def test_a_node_that_would_not_wait_for_the_deadline_gets_no_order(pool: CondorP
 # As ASK, and the startd (its number on this machine is the last argument) stops right after it took the order.
 ASK_AND_STOP = f"""
 import os, signal, sys
-from drainwise.htcondor.pool import knob_channel
-startd, taken = int(sys.argv.pop()), knob_channel._set
+from drainwise.htcondor.pool import order_channel
+startd, taken = int(sys.argv.pop()), order_channel._set
 def stopping(*arguments):
     taken(*arguments)
     os.kill(startd, signal.SIGSTOP)
-knob_channel._set = stopping
+order_channel._set = stopping
 {ASK}"""
 
 

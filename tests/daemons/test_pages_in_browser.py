@@ -27,7 +27,7 @@ from drainwise.journal.history import ENDS, OPEN, WITHDRAWN, ReportedOrder, Repo
 from drainwise.journal.report import DAY, report_on
 from drainwise.journal.report_html import page as report_page
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.export_sections import PageSection
+from drainwise.siteconfig.schema import PageSection
 from headless_browser import Browser, browser
 from played_agent import BEGIN, Play
 

@@ -727,14 +727,14 @@ def test_an_order_that_a_stopped_slurmctld_held_is_found_and_nobody_else_is_orde
         slurm.run(["kill", f"-{int(signal.SIGCONT)}", str(process)])
     [(cheapest, _)] = agent.orders()
     assert (agent.orders(), cycle.halted) == ([(cheapest, "unanswered")], "scontrol did not answer within 5 s")
-    assert agent.memory.history(now(), RECLAIM).unanswered.keys() == {cheapest}
+    assert agent.memory.history(now()).unanswered.keys() == {cheapest}
     label = str(cheapest).partition("@")[0]
     slurm.wait_for(lambda: lease_ends(slurm).get(label) != ends[label], 30, "the order to be carried out")
 
     agent.cycle()
     assert agent.orders() == [(cheapest, "unanswered"), (cheapest, "done")]
     assert {one for one, end in lease_ends(slurm).items() if end != ends[one]} == {label}
-    record = agent.memory.history(now(), RECLAIM)
+    record = agent.memory.history(now())
     assert ([one.cores for one in record.orders], record.unanswered, record.failed) == ([8], {}, {})
     assert agent.memory.open_orders().keys() == {cheapest}
 
@@ -771,7 +771,7 @@ def test_an_agent_without_rights_tries_one_order_in_a_cycle_and_blames_no_pilot(
     [(first, _), _] = agent.orders()
     assert agent.orders() == [(first, "denied")] * 2
     assert all("orders need root or SlurmUser" in cycle.halted for cycle in cycles)
-    assert agent.memory.history(now(), RECLAIM).failed == {}
+    assert agent.memory.history(now()).failed == {}
 
 
 def test_who_cancelled_a_pilot_that_was_ordered_is_shown_by_the_accounting(slurm: SlurmCluster) -> None:

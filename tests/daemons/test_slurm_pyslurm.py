@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.slurm.pool.pyslurm_transport import mismatch
+from drainwise.slurm.pool.transport import mismatch
 from slurm_cluster import SlurmCluster, mixed_cluster
 
 LIBRARY, PYSLURM = "/srv/lib", "/srv/pyslurm"
@@ -60,9 +60,9 @@ except PoolUnreachable as fault:
 """
 CHOICE = """
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.pool.pyslurm_transport import choice_of
+from drainwise.slurm.pool.transport import SlurmTransport
 
-print(*(choice_of("auto", SlurmCommands(), 30.0).__dict__.values()), sep="|")
+print(*(SlurmTransport(SlurmCommands(), 30.0, "auto").choice().__dict__.values()), sep="|")
 """
 
 

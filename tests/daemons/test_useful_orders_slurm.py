@@ -27,7 +27,6 @@ policy = least-waste
 drain_only = no
 min_age = 0s
 time_to_start = 20s
-demand_pause = 1h
 [agent]
 state_dir = {state}
 """

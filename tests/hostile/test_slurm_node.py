@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.common import acl
 from drainwise.common.foreign_tree import Removal
-from drainwise.htcondor.node import acl
 from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.slurm.node.status_mount import unmount
 from made_up_node import PYTHON, Ran, make_directory, public_directory, run_as, write

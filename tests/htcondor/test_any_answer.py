@@ -11,17 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolError
-from drainwise.htcondor.ads.values import (
-    ACCOUNTING_ATTRIBUTES,
-    COLLECTOR_ATTRIBUTES,
-    LARGEST_SLOT,
-    MACHINE_ATTRIBUTES,
-    MASTER_ATTRIBUTES,
-    SCHEDD_ATTRIBUTES,
-    SLOT_ATTRIBUTES,
-    SUBMITTER_ATTRIBUTES,
-    Others,
-)
+from drainwise.htcondor.ads.values import LARGEST_SLOT, Others
+from drainwise.htcondor.pool import collector
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.decision import make_plan
@@ -34,13 +25,13 @@ from recorded_condor import GROUPS, USERS, recorded_ads
 
 SETTINGS = ReclaimSettings("least-waste", 7200, 7200, 86_400, 3600, 10**6, 10**6, 10**6, min_age=0)
 ATTRIBUTES = {
-    "slots": SLOT_ATTRIBUTES,
-    "accounting": ACCOUNTING_ATTRIBUTES,
-    "submitters": SUBMITTER_ATTRIBUTES,
-    "startds": MACHINE_ATTRIBUTES,
-    "schedds": SCHEDD_ATTRIBUTES,
-    "collectors": COLLECTOR_ATTRIBUTES,
-    "masters": MASTER_ATTRIBUTES,
+    "slots": collector.SLOT_ATTRIBUTES,
+    "accounting": collector.ACCOUNTING_ATTRIBUTES,
+    "submitters": collector.SUBMITTER_ATTRIBUTES,
+    "startds": collector.MACHINE_ATTRIBUTES,
+    "schedds": collector.SCHEDD_ATTRIBUTES,
+    "collectors": collector.COLLECTOR_ATTRIBUTES,
+    "masters": collector.MASTER_ATTRIBUTES,
 }
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused
-from drainwise.htcondor.knobs.asked_parts import is_asked, with_part
 from drainwise.htcondor.node.parts import asked_of
+from drainwise.htcondor.pool.knobs import with_part
 from drainwise.pilotad.partial_return import PartialReturn
 
 RUN = "ce01.example.org#12.0#1795249000@1795249100"
@@ -65,5 +65,5 @@ def test_what_is_written_last_is_read_for_each_run(wishes: list[tuple[str, Parti
     value = ""
     for run, wish in wishes:
         value = with_part(value, run, wish, [RUN, OTHER])
-        assert is_asked(value, run, wish)
+        assert asked_of(run, value) == wish
     assert {run: asked_of(run, value) for run, _ in wishes} == dict(wishes)

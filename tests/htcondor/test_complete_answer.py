@@ -7,8 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.pool.complete_answer import require_refilled
-from drainwise.htcondor.pool.startds import Startds
+from drainwise.htcondor.pool.startds import Startds, require_refilled
 
 NOW = 1795249000
 NODES = ("node1", "node2", "node3")

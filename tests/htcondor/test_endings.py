@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from drainwise.htcondor.ads.values import Ad
-from drainwise.htcondor.knobs.orders import OrderEntry
 from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
+from drainwise.htcondor.pool.knobs import OrderEntry
 from drainwise.pool.facts import Ending
 
 JOB, START, DEADLINE, VACATE = "central.pool.test#7.0#1795280229", 1795280231, 1795280263, 3

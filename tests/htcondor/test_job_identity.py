@@ -9,7 +9,7 @@ import classad2
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.ads.packed_ads import literals
+from drainwise.htcondor.ads.query import literals
 from drainwise.htcondor.identity import asked
 from drainwise.htcondor.identity.asked import NOT_TOLD, Identities, JobsTold
 from drainwise.htcondor.identity.attributes import attribute_groups, constraint, identity_in

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import ActionRefused
 from drainwise.htcondor.demand.expressions import KEPT_MARK, without_kept_room
 from drainwise.htcondor.demand.place_ads import read_places
-from drainwise.htcondor.knobs.kept_rooms import MOST_ROOMS, RoomEntry, parse_rooms, room_entry, rooms_text, with_room
+from drainwise.htcondor.pool.knobs import MOST_ROOMS, RoomEntry, parse_rooms, room_entry, rooms_text, with_room
 from drainwise.htcondor.setup.knobs import knobs
 from drainwise.htcondor.setup.render import drop_in_path, render
 from drainwise.pool.amounts import Amounts

@@ -9,8 +9,8 @@ import pytest
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import Ad, Others
-from drainwise.htcondor.pool import known_startds as module
-from drainwise.htcondor.pool.known_startds import Answer, KnownStartds, completed
+from drainwise.htcondor.pool import startds as module
+from drainwise.htcondor.pool.startds import Answer, KnownStartds
 
 NOW = 1795249000
 NODES = ("node1", "node2", "node3")
@@ -47,15 +47,13 @@ def test_what_was_whole_before_is_asked_for_after_both_started_anew(known: Known
     """node1 is back, and one of its two slots; nothing of the others."""
     others, slots = answer(startd("node1", 1, 2)), [slot("node1", 2)]
     assert known.nodes == {*NODES}
-    assert known.is_young(others, NOW)
-    assert not known.is_young(answer(age=7200), NOW)
-    missing = known.missing(others, slots)
-    assert missing == {node: f"<{node}:1>" for node in NODES}
-    machines, seen = completed(others, slots, known.ask(missing, asked, NOW))
-    assert [ad["Machine"] for ad in machines] == ["node1", "node2"]
+    assert known.completed(answer(age=7200), slots, asked, NOW) == (answer(age=7200), slots), "it knows all there is"
+    assert known.missing(others, slots) == {node: f"<{node}:1>" for node in NODES}
+    others, seen = known.completed(others, slots, asked, NOW)
+    assert [ad["Machine"] for ad in others.startds] == ["node1", "node2"]
     assert [(ad["Name"], ad["LastHeardFrom"]) for ad in seen] == [("slot1_1@node1", NOW), ("slot1_1@node2", NOW)]
     assert known.silent == {"node3"}
-    known.learn(machines)
+    known.learn(others.startds)
     assert (set(known.nodes), len(known.silent)) == ({"node1", "node2"}, 0)
 
 

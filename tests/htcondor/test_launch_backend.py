@@ -14,8 +14,8 @@ import pytest
 
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.htcondor.launch import backend as launch_backend
-from drainwise.htcondor.launch import schedd as launch_schedd
 from drainwise.htcondor.launch.backend import CondorBackend, open_backend
+from drainwise.htcondor.launch.schedd import AccessPoint
 from drainwise.htcondor.launch.submission import TAG
 from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import Resources
@@ -35,7 +35,7 @@ class Schedd:
         self.refuses: Exception | None = None
         self.log, self.longest = log, 0
 
-    def submitted(self, schedd: str, collector: str, words: Mapping[str, str]) -> str:
+    def submit(self, words: Mapping[str, str]) -> str:
         if self.refuses is not None:
             raise self.refuses
         number, self.next = self.next, self.next + 1
@@ -56,21 +56,19 @@ class Schedd:
         self.history.insert(0, {**ad, "JobStatus": 4, "ExitCode": code})
         self.write(number, "005", f"Job terminated.\n\t(1) Normal termination (return value {code})\n{USAGE}")
 
-    def in_queue(self, schedd: str, collector: str, constraint: str) -> list[dict[str, object]]:
+    def in_queue(self, constraint: str) -> list[dict[str, object]]:
         return _of(self.queue, constraint)
 
-    def in_history(
-        self, schedd: str, collector: str, constraint: str, most: int, since: int
-    ) -> list[dict[str, object]]:
+    def in_history(self, constraint: str, most: int, since: int) -> list[dict[str, object]]:
         return _of(self.history, constraint)[:most]
 
-    def removed(self, schedd: str, collector: str, constraint: str) -> None:
+    def remove(self, constraint: str) -> None:
         self.longest = max(self.longest, len(constraint))
         for ad in _of(self.queue, constraint):
             self.queue.remove(ad)
             self.history.insert(0, {**ad, "JobStatus": 3})
 
-    def with_priorities(self, schedd: str, collector: str, priorities: Mapping[str, int]) -> None:
+    def set_priorities(self, priorities: Mapping[str, int]) -> None:
         for ad in self.queue:
             ad["JobPrio"] = priorities.get(f"{ad['ClusterId']}.0", 0)
 
@@ -83,8 +81,8 @@ def _of(ads: list[dict[str, object]], constraint: str) -> list[dict[str, object]
 @pytest.fixture
 def schedd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Schedd:
     made = Schedd(tmp_path / "htcondor-events.log")
-    for name in ("submitted", "in_queue", "in_history", "removed", "with_priorities"):
-        monkeypatch.setattr(launch_schedd, name, getattr(made, name))
+    for name in ("submit", "in_queue", "in_history", "remove", "set_priorities"):
+        monkeypatch.setattr(AccessPoint, name, getattr(made, name))
     # What a child would do to the lists would be lost.
     monkeypatch.setattr(launch_backend, "within", lambda _seconds, call, _what: call())
     monkeypatch.setattr(launch_backend, "_SOON", 0.0)
@@ -282,7 +280,7 @@ def test_what_no_slot_can_hold_is_refused_where_that_is_asked_for(
     why: str,
 ) -> None:
     """Else it waits: a pool may get larger slots."""
-    monkeypatch.setattr(launch_schedd, "slot_sizes", lambda _: sizes)
+    monkeypatch.setattr(AccessPoint, "slot_sizes", lambda _: sizes)
     place = LaunchPlace("f", "key", str(tmp_path), "st")
     assert open_backend({"check_slots": True}, "", place).fits(resources) == why
     assert open_backend({}, "", place).fits(resources) == ""
@@ -302,11 +300,11 @@ def test_a_pool_that_never_answers_is_given_up(
         "from drainwise.common.bounded_call import within\n"
         "from drainwise.facts.errors import PoolUnreachable\n"
         "from drainwise.htcondor.launch.backend import open_backend\n"
-        "from drainwise.htcondor.launch.schedd import slot_sizes\n"
+        "from drainwise.htcondor.launch.schedd import AccessPoint\n"
         "from drainwise.launch.backend import LaunchPlace\n"
         f"place = LaunchPlace('f', 'k', '{tmp_path}/runs', 'v-')\n"
         "for ask in (lambda: open_backend({'command_seconds': 1}, '', place),\n"
-        "            lambda: within(1, lambda: slot_sizes(''), 'the collector')):\n"
+        "            lambda: within(1, AccessPoint().slot_sizes, 'the collector')):\n"
         "    try:\n        ask()\n        print('answered')\n"
         "    except PoolUnreachable as fault:\n        print(fault)\n"
     )

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from drainwise.htcondor.ads.bindings import classad2
+from drainwise.htcondor.ads.query import classad2
 from drainwise.htcondor.demand import matching
 from drainwise.htcondor.demand.access_points import value_in
 from drainwise.htcondor.demand.ask import _described, _fitting

@@ -22,13 +22,19 @@ from drainwise.facts.errors import (
     RightsRefused,
     RunEnded,
 )
-from drainwise.htcondor.knobs.orders import KNOB, OrderEntry
 from drainwise.htcondor.node import ORDERS, SECOND_SLOT, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
 from drainwise.htcondor.node.order_list import ENDLESS, WITHDRAWN, deadline_of
-from drainwise.htcondor.pool import knob_channel, order_channel
-from drainwise.htcondor.pool.drain_channel import drain, end_drain
-from drainwise.htcondor.pool.order_channel import give_order, keep_room, knobs_of, withdraw_order
-from drainwise.htcondor.pool.part_channel import ask_for_part
+from drainwise.htcondor.pool import order_channel
+from drainwise.htcondor.pool.knobs import KNOB, OrderEntry
+from drainwise.htcondor.pool.order_channel import (
+    ask_for_part,
+    drain,
+    end_drain,
+    give_order,
+    keep_room,
+    knobs_of,
+    withdraw_order,
+)
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.kept_room import KeptRoom
@@ -134,8 +140,7 @@ Pool = Callable[..., None]
 def pool(mocker: MockerFixture) -> Pool:
     """HTCondor's bindings, by their signatures, over these startds; nothing is waited for."""
     mocker.patch.object(time, "sleep", autospec=True)
-    for module in (knob_channel, order_channel):
-        mocker.patch.object(module, "SHOWN_SECONDS", 0.01)
+    mocker.patch.object(order_channel, "SHOWN_SECONDS", 0.01)
 
     def of(*startds: Startd) -> None:
         by_address = {one.slot["MyAddress"]: one for one in startds}
@@ -208,14 +213,12 @@ def test_an_order_is_sent_once_the_caller_knows_and_shown_when_it_ends(pool: Poo
 
 def test_an_order_is_given_as_whom_its_node_takes_orders_of(pool: Pool, mocker: MockerFixture) -> None:
     """From the question on root shows tokens that the startd takes: it comes before anything is read there."""
-    startd = Startd()
-    asked, read = (mocker.spy(knob_channel, name) for name in ("rights_at", "runs_at"))
-    steps = mocker.Mock()
-    steps.attach_mock(asked, "asked")
-    steps.attach_mock(read, "read")
+    startd, steps = Startd(), mocker.Mock()
+    for name in ("rights_at", "_value_of"):
+        steps.attach_mock(mocker.spy(order_channel, name), name)
     pool(startd)
     list(give_order(ORDER, SLOT, NODE))
-    assert steps.mock_calls[0] == mocker.call.asked(f"<{NODE}>") and read.called
+    assert steps.mock_calls[0] == mocker.call.rights_at(f"<{NODE}>") and startd.knobs[KNOB] == str(ORDER)
 
 
 def test_an_order_that_stands_is_not_sent_again(pool: Pool) -> None:
@@ -299,7 +302,7 @@ def test_an_order_that_another_agent_overwrites_a_moment_later_is_written_anew(p
     pool(startd)
 
     def settle(seconds: float) -> None:
-        assert seconds > knob_channel._FRESH_SECONDS
+        assert seconds > order_channel._FRESH_SECONDS
         startd.knobs.update(next(others, {}))
 
     cast("Any", time.sleep).side_effect = settle

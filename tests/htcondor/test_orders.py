@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused
-from drainwise.htcondor.knobs.orders import KEPT, OrderEntry, orders_text, parse_orders, run_name, with_order
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of
+from drainwise.htcondor.pool.knobs import KEPT, OrderEntry, orders_text, parse_orders, run_name, with_order
 
 JOB, START, DEADLINE = "ce01.example.org#12.0#1795249000", 1795249100, 1795260000
 RUN = f"{JOB}@{START}"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.ads.packed_ads import BUNDLE, Bundle, packed, plain, unpacked
-from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES
+from drainwise.htcondor.ads.query import BUNDLE, Bundle, packed, plain, unpacked
+from drainwise.htcondor.pool.collector import SLOT_ATTRIBUTES
 
 AD = (
     "JobStart = 1795249000\nPilotWallLimit = MY.JobStart - 1795076200\nCpus = 4 + 4\nMemory = 1/0\n"

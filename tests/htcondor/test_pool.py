@@ -5,16 +5,18 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pytest_mock import MockerFixture
 
-from drainwise.facts.errors import PoolUnreachable, RunEnded
+from drainwise.facts.errors import PoolUnreachable, RunEnded, UsageError
+from drainwise.htcondor.ads.query import htcondor2
 from drainwise.htcondor.ads.values import Others
+from drainwise.htcondor.pool import collector, order_channel
 from drainwise.htcondor.pool import pool as module
-from drainwise.htcondor.pool import snapshot_question
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.pool.facts import Snapshot
 
@@ -31,7 +33,7 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             stream.write(b"?")
         yield Others()
 
-    monkeypatch.setattr(snapshot_question, "_ask_collector", ask)
+    monkeypatch.setattr(collector, "pool_ads", ask)
     return file
 
 
@@ -71,10 +73,10 @@ def test_a_pool_that_changes_while_an_order_is_looked_up_is_still_seen(mocker: M
         raise RunEnded("the collector knows no slot slot1_1@n1 on n1 any more")
 
     shown = Snapshot(NOW, (), ())
-    mocker.patch.object(snapshot_question, "_ask_collector", autospec=True, return_value=iter((Others(),)))
+    mocker.patch.object(collector, "pool_ads", autospec=True, return_value=iter((Others(),)))
     mocker.patch.object(module, "snapshot_of", autospec=True, return_value=shown)
     mocker.patch.object(module, "to_be_asked", autospec=True, return_value={"n1": "slot1_1@n1"})
-    mocker.patch.object(module, "_ask_knobs", autospec=True, side_effect=gone)
+    mocker.patch.object(order_channel, "knobs_of", autospec=True, side_effect=gone)
     assert HTCondorPool().snapshot(NOW) is shown
 
 
@@ -87,6 +89,16 @@ def test_the_garbage_collector_is_afterwards_as_it_was(questions: Path, collects
         assert gc.isenabled() is collects
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_the_bindings_are_imported_where_something_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the configuration that is read is that of the moment; those that are too old are one line."""
+    program = "import sys, drainwise.htcondor.pool.pool; print(sorted({'htcondor2', 'classad2'} & {*sys.modules}))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+    monkeypatch.delattr("htcondor2.HTCondorException")
+    with pytest.raises(UsageError, match="bindings here are too old"):
+        htcondor2.Collector()
 
 
 def test_a_collector_that_never_answers_holds_nobody(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.knobs.orders import why_at_once
+from drainwise.htcondor.pool.knobs import why_at_once
 from drainwise.htcondor.setup.render import drop_in_path, render
 from drainwise.siteconfig import SiteConfig
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drainwise.htcondor.knobs.orders import MOST, to_be_asked, with_knobs
 from drainwise.htcondor.node.order_list import WITHDRAWN
+from drainwise.htcondor.pool.knobs import MOST, to_be_asked, with_knobs
 from drainwise.pool.facts import Pilot, Snapshot
 
 NOW = 1795259000

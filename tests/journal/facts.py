@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Mapping
 
 from drainwise.journal.entries import decision_event, order_event
-from drainwise.journal.event import DONE, Event
+from drainwise.journal.event import Event, Outcome
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
-from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.settings import ReclaimSettings
 
 NOW = 1795249000  # 2026-11-21 08:16:40Z
 STARTED = NOW - 20_000
@@ -27,7 +27,6 @@ RULES = ReclaimSettings(
     max_cores_per_user=1000,
     max_cores_per_user_hour=1000,
     drain_only=False,
-    trust=Trust(pilots=1, spared=3),
 )
 
 
@@ -87,7 +86,7 @@ def decision(facts: Snapshot = BEFORE, acting: bool = True, now: int = NOW) -> d
     return decision_event(plan_of(facts, now=now), facts, acting, now)
 
 
-def orders(facts: Snapshot = BEFORE, outcome: str = DONE, now: int = NOW) -> list[dict[str, object]]:
+def orders(facts: Snapshot = BEFORE, outcome: str = Outcome.DONE, now: int = NOW) -> list[dict[str, object]]:
     plan = plan_of(facts, now=now)
     return [order_event(order, outcome, f"said {outcome}", plan, now) for order in plan.orders]
 

@@ -9,11 +9,10 @@ import pytest
 
 from drainwise.facts.units import clock
 from drainwise.journal.entries import withdrawal_event
-from drainwise.journal.event import DENIED, DONE, FAILED, NOT_DONE, UNANSWERED
-from drainwise.journal.explain import explain, in_words
+from drainwise.journal.event import Outcome
+from drainwise.journal.explain import Sought, explain, in_words, names_of
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import ended_events
-from drainwise.journal.stories import Sought, names_of
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.plan import Withdrawal
 
@@ -24,12 +23,12 @@ from .facts import BEFORE, FIRST, NOW, SECOND, THIRD, Lines, decision, ordered, 
 def journal(tmp_path: Path) -> str:
     """The first pilot was ordered and left, the second was ordered and went on; the order before had failed."""
     lines, given = Lines(), orders(now=NOW + 60)
-    refused = orders(snapshot(FIRST, deficit=8), outcome=FAILED)
+    refused = orders(snapshot(FIRST, deficit=8), outcome=Outcome.FAILED)
     memory = remembering(*given)
     after = snapshot(ordered(FIRST), ordered(SECOND), THIRD)
     ended = ended_events(memory, {FIRST.run: Ending(FIRST.run, NOW + 2060, False)}, after, NOW + 2100)
     gone = withdrawal_event(
-        Withdrawal(ordered(SECOND), 5, "nobody waits for these cores any more"), DONE, "", NOW + 900
+        Withdrawal(ordered(SECOND), 5, "nobody waits for these cores any more"), Outcome.DONE, "", NOW + 900
     )
     for event in (decision(), *refused, decision(now=NOW + 60), *given, gone, *ended):
         lines.write(event)
@@ -45,23 +44,23 @@ def words(journal: str, called: str) -> str:
 @pytest.mark.parametrize(
     ("outcome", "head"),
     [
-        (UNANSWERED, "ordered to end by {}; nobody answered, and the order may have been carried out"),
-        (NOT_DONE, "not ordered; it was to end by {}"),
-        (DENIED, "not ordered; it was to end by {}"),
+        (Outcome.UNANSWERED, "ordered to end by {}; nobody answered, and the order may have been carried out"),
+        (Outcome.NOT_DONE, "not ordered; it was to end by {}"),
+        (Outcome.DENIED, "not ordered; it was to end by {}"),
     ],
 )
 def test_an_order_that_nobody_answered_is_said_once_with_what_became_of_it(
     tmp_path: Path, outcome: str, head: str
 ) -> None:
-    [event] = orders(snapshot(FIRST, deficit=8), outcome=UNANSWERED)
+    [event] = orders(snapshot(FIRST, deficit=8), outcome=Outcome.UNANSWERED)
     path = tmp_path / "journal"
-    later = [] if outcome == UNANSWERED else [{**event, "outcome": outcome, "found": NOW + 90}]
+    later = [] if outcome == Outcome.UNANSWERED else [{**event, "outcome": outcome, "found": NOW + 90}]
     path.write_text("".join(journal_line(one) for one in (decision(), event, *later)))
     lines = words(str(path), FIRST.run).splitlines()
     assert [line for line in lines if "to end by" in line] == [
         f"  {clock(NOW)}  {head.format(f'{clock(NOW + 2900)} (48m20s)')}"
     ]
-    path.write_text(path.read_text() + journal_line({**event, "outcome": DONE, "found": NOW + 120}))
+    path.write_text(path.read_text() + journal_line({**event, "outcome": Outcome.DONE, "found": NOW + 120}))
     assert f"  {clock(NOW)}  ordered to end by {clock(NOW + 2900)} (48m20s)" in words(str(path), FIRST.run)
     assert words(str(path), FIRST.run).count("to end by") == 1
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from drainwise.cli.main import main
 from drainwise.journal.entries import ended_event, withdrawal_event
-from drainwise.journal.event import DONE, FAILED, UNANSWERED, Event
+from drainwise.journal.event import Event, Outcome
 from drainwise.journal.history import reported_orders
 from drainwise.journal.memory import Memory, ended_events
 from drainwise.journal.read import PassedOver, first_time
@@ -25,7 +25,7 @@ from drainwise.journal.report_html import page
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.plan import Withdrawal
 
-from .facts import BEFORE, FIRST, NOW, RULES, decision, ordered, orders, remembering
+from .facts import BEFORE, FIRST, NOW, decision, ordered, orders, remembering
 
 NAMES = ("time", "deadline", "started", "ended", "ordered", "taken", "cores", "run", "outcome", "event", "version")
 ODD: st.SearchStrategy[object] = st.sampled_from(
@@ -44,14 +44,14 @@ ANYTHING = st.recursive(
 @functools.cache
 def sound() -> tuple[Event, ...]:
     """A little of everything that a journal holds."""
-    given_orders = orders(outcome=DONE)
+    given_orders = orders(outcome=Outcome.DONE)
     [order] = [one for one in remembering(*given_orders).open_orders().values() if one.run == FIRST.run]
     return (
         decision(),
-        *orders(outcome=FAILED),
-        *orders(outcome=UNANSWERED),
+        *orders(outcome=Outcome.FAILED),
+        *orders(outcome=Outcome.UNANSWERED),
         *given_orders,
-        withdrawal_event(Withdrawal(ordered(FIRST), 7, "nobody waits"), DONE, "", NOW),
+        withdrawal_event(Withdrawal(ordered(FIRST), 7, "nobody waits"), Outcome.DONE, "", NOW),
         ended_event(order, Ending(FIRST.run, NOW + 100, True, 3.0), NOW + 100),
         decision(now=NOW + 120),
     )
@@ -71,12 +71,12 @@ def line_of(event: object) -> bytes:
 
 def remember(path: str) -> int:
     memory = Memory.load([path], NOW)
-    memory.history(NOW, RULES)
+    memory.history(NOW)
     for at in (NOW, NOW + 1000):
         for event in ended_events(memory, {FIRST.run: Ending(FIRST.run, NOW, True)}, BEFORE, at):
             json.dumps(event, allow_nan=False)
             memory.note(event)
-        memory.history(at, RULES)
+        memory.history(at)
     return memory.passed_over.lines
 
 

@@ -20,8 +20,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
-from drainwise.reclaim.history import History, PilotOutcome, doubt, trust_by_user
-from drainwise.reclaim.settings import Trust
+from drainwise.reclaim.history import OUTCOMES, History, PilotOutcome, doubt, trust_by_user
 
 from .facts import NOW, RULES, STARTED, orders, pilot, remembering, report, snapshot
 
@@ -170,10 +169,8 @@ def test_whose_claims_change_with_its_order_is_not_believed(before: float, after
     """Much to be spared and then little, or little to look harmless and then much: each is an error of its promise."""
     promised, lost = heard(before, after)
     possible = 8 * (NOW + 3600 - STARTED)
-    figures = trust_by_user(
-        [PilotOutcome("run", "alice", NOW, int(promised), int(lost), possible)], NOW, Trust(pilots=1)
-    )
-    assert doubt(figures["alice"], Trust(pilots=1)) > 0.5
+    outcomes = [PilotOutcome(f"run{n}", "alice", NOW, int(promised), int(lost), possible) for n in range(OUTCOMES)]
+    assert doubt(trust_by_user(outcomes, NOW)["alice"]) > 0.5
 
 
 def test_who_claims_much_and_leaves_by_itself_long_before_its_deadline_lost_nothing() -> None:

@@ -9,14 +9,14 @@ import pytest
 
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
-from drainwise.journal.payloads import MOST_WRITTEN, SeenPayloads, gone
+from drainwise.journal.remembered import MOST_WRITTEN, SeenPayloads, gone
 from drainwise.pilotad.observation import Observation, observed_report
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.quota import WhatIf
-from drainwise.reclaim.seen_payloads import kind_of_payload, with_expected_ends
+from drainwise.reclaim.seen_pilots import kind_of_payload, with_expected_ends
 from drainwise.reclaim.settings import ReclaimSettings
 from one_pilot import assess
 
@@ -88,7 +88,7 @@ def test_what_one_cycle_writes_is_bounded() -> None:
 
 
 def test_ends_are_expected_of_what_was_learned() -> None:
-    times = learned().history(NOW, SETTINGS).run_times
+    times = learned().history(NOW).run_times
     assert times is not None and times.known(kind_of_payload("alice", "plain")) == 8
     seen = observed(NOW, NOW - 1800, NOW - 600)
     [found] = with_expected_ends(snapshot(pilot("r", seen), taken=NOW), times, NOW).pilots
@@ -109,8 +109,8 @@ def test_nothing_learned_is_no_figure() -> None:
     seen = observed(NOW, NOW - 1800)
     for times in (
         None,
-        learned(payloads=3).history(NOW, SETTINGS).run_times,
-        learned("bob").history(NOW, SETTINGS).run_times,
+        learned(payloads=3).history(NOW).run_times,
+        learned("bob").history(NOW).run_times,
     ):
         [found] = with_expected_ends(snapshot(pilot("r", seen), taken=NOW), times, NOW).pilots
         one = assess(found, NOW, SETTINGS)
@@ -136,7 +136,7 @@ def test_no_figure_is_beyond_what_the_batch_system_knows() -> None:
 def test_the_plan_knows_what_was_learned() -> None:
     alike = [pilot(f"r{number}", observed(NOW, NOW - 1800)) for number in range(2)]
     late = replace(alike[1], seen=observed(NOW, NOW - 60), report=observed_report(observed(NOW, NOW - 60)))
-    plan = make_plan(snapshot(alike[0], late, taken=NOW), NOW, SETTINGS, learned().history(NOW, SETTINGS), WhatIf(8))
+    plan = make_plan(snapshot(alike[0], late, taken=NOW), NOW, SETTINGS, learned().history(NOW), WhatIf(8))
     [order] = [order for user in plan.users for order in user.orders]
     assert order.candidate.standing == OBSERVED and order.candidate.draining_waste is not None
 
@@ -151,8 +151,8 @@ def test_what_was_learned_survives_a_restart(tmp_path: Path) -> None:
                 memory.note(event)
                 stream.write(journal_line(event))
     kind = kind_of_payload("alice", "plain")
-    fresh = Memory.load([str(file)], NOW).history(NOW, SETTINGS).run_times
-    before = memory.history(NOW, SETTINGS).run_times
+    fresh = Memory.load([str(file)], NOW).history(NOW).run_times
+    before = memory.history(NOW).run_times
     assert fresh is not None and before is not None
     fresh.watch(())
     before.watch(())

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.journal.event import PILOTS, VERSION
+from drainwise.journal.event import VERSION, Kind
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory, Noted
-from drainwise.reclaim.pilots_look import MOST_USERS, PERIOD, WINDOW, EndsSeen
+from drainwise.reclaim.seen_pilots import MOST_USERS, PERIOD, WINDOW, EndsSeen
 
 from .facts import NOW, RULES, Lines, orders, pilot, remembering, snapshot
 
@@ -29,8 +29,8 @@ def looking(memory: Memory, lines: Lines, *times_and_pilots: tuple[int, int]) ->
 def test_ends_are_counted_by_user() -> None:
     memory, lines = Memory(), Lines()
     looking(memory, lines, (0, 6), (600, 5), (PERIOD, 3), (PERIOD + 60, 2), (2 * PERIOD, 1))
-    assert [event["event"] for event in lines.events] == [PILOTS] * 3, "no more than a look each half hour"
-    assert memory.history(NOW + 2 * PERIOD, OPEN).ends == {
+    assert [event["event"] for event in lines.events] == [Kind.PILOTS] * 3, "no more than a look each half hour"
+    assert memory.history(NOW + 2 * PERIOD).ends == {
         "alice": EndsSeen(32, (32 + 8) / 2 * PERIOD + 4 * PERIOD),
         "ann": EndsSeen(4, 8 * PERIOD + 6 * PERIOD),
     }
@@ -43,7 +43,7 @@ def test_an_agent_that_is_killed_at_any_moment_has_lost_nothing(tmp_path: Path) 
         path.write_text(lines.text)
         memory = Memory.load([str(path)], NOW + PERIOD * number)
         looking(memory, lines, (PERIOD * number, 6 - number))
-    assert memory.history(NOW + 4 * PERIOD, OPEN).ends["alice"].cores == 32
+    assert memory.history(NOW + 4 * PERIOD).ends["alice"].cores == 32
 
 
 def test_by_another_policy_nobody_looks() -> None:
@@ -58,14 +58,14 @@ def test_who_got_an_order_and_left_did_not_end_by_itself() -> None:
         memory.note(event)
     [look] = memory.looked(snapshot(pilot(9, None, "bob")), NOW - 60 + PERIOD, OPEN)
     memory.note(look)
-    assert memory.history(NOW + PERIOD, OPEN).ends["alice"].cores == 8
+    assert memory.history(NOW + PERIOD).ends["alice"].cores == 8
 
 
 def test_what_is_older_than_the_window_is_forgotten() -> None:
     memory, lines = Memory(), Lines()
     looking(memory, lines, (0, 6), (PERIOD, 3))
-    assert "alice" in memory.history(NOW + PERIOD + WINDOW - 1, OPEN).ends
-    assert memory.history(NOW + PERIOD + WINDOW, OPEN).ends == {}
+    assert "alice" in memory.history(NOW + PERIOD + WINDOW - 1).ends
+    assert memory.history(NOW + PERIOD + WINDOW).ends == {}
 
 
 def test_a_look_stays_small_whoever_runs() -> None:
@@ -81,4 +81,4 @@ def test_a_look_stays_small_whoever_runs() -> None:
 def test_a_look_that_is_not_sound_is_refused(wrong: dict[str, object]) -> None:
     row = {"user": "alice", "cores": 8, "ended": 0, "core_seconds": 0, **wrong}
     with pytest.raises(ValueError, match="expected"):
-        remembering({"event": PILOTS, "version": VERSION, "time": NOW, "users": [row]})
+        remembering({"event": Kind.PILOTS, "version": VERSION, "time": NOW, "users": [row]})

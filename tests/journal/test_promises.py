@@ -10,7 +10,7 @@ from drainwise.journal.outcomes import LEAST, MOST, broken_probability
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.settings import BROKEN_PROMISES
 
-from .facts import FIRST, NOW, RULES, SECOND, orders, remembering, snapshot
+from .facts import FIRST, NOW, SECOND, orders, remembering, snapshot
 
 
 def test_before_anything_is_known_it_is_one_in_ten() -> None:
@@ -28,11 +28,11 @@ def test_it_is_bounded_and_moves_towards_what_was_seen(leaving: int, share: floa
 def test_the_journal_remembers_who_did_not_leave() -> None:
     """Both pilots of alice's should have left by themselves; one was there at its deadline."""
     memory = remembering(*orders())
-    assert memory.history(NOW, RULES).broken == {}
+    assert memory.history(NOW).broken == {}
     endings = {
         FIRST.run: Ending(FIRST.run, NOW + 2900, vacated=True),
         SECOND.run: Ending(SECOND.run, NOW + 2000, vacated=False),
     }
     for ended in ended_events(memory, endings, snapshot(), NOW + 3000):
         memory.note(ended)
-    assert memory.history(NOW + 3000, RULES).broken == {"alice": 2 / 12}
+    assert memory.history(NOW + 3000).broken == {"alice": 2 / 12}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.journal.entries import withdrawal_event
-from drainwise.journal.event import DONE, FAILED, NOT_DONE, UNANSWERED
+from drainwise.journal.event import Outcome
 from drainwise.journal.history import (
     ENDS,
     IN_TIME,
@@ -51,7 +51,7 @@ def journal(tmp_path: Path) -> str:
     runs = [str(event["run"]) for event in given]
     for event in [*orders(snapshot(RUNS[0], deficit=8), now=NOW - 9000), *given[:5]]:
         lines.write(event)
-    lines.write(orders(everyone, outcome=FAILED)[5])
+    lines.write(orders(everyone, outcome=Outcome.FAILED)[5])
     endings = {
         run: Ending(run, NOW + after, vacated)
         for run, after, vacated in ((runs[0], 2000, False), (runs[1], 3000, False), (runs[2], 2900, True))
@@ -60,16 +60,20 @@ def journal(tmp_path: Path) -> str:
     for one in ended_events(memory, endings, after, NOW + 3100):
         lines.write(one)
     fourth = next(one for one in RUNS if one.run == runs[3])
-    lines.write(withdrawal_event(Withdrawal(ordered(fourth), 5, "nobody waits"), DONE, "", NOW + 900))
+    lines.write(withdrawal_event(Withdrawal(ordered(fourth), 5, "nobody waits"), Outcome.DONE, "", NOW + 900))
     (tmp_path / "journal").write_text(lines.text)
     return str(tmp_path / "journal")
 
 
-@pytest.mark.parametrize("first", [UNANSWERED, FAILED])
+@pytest.mark.parametrize("first", [Outcome.UNANSWERED, Outcome.FAILED])
 def test_an_order_that_nobody_answered_is_one_order_whatever_is_found(tmp_path: Path, first: str) -> None:
     [event] = orders(snapshot(RUNS[0], deficit=8), outcome=first)
     lines, path = Lines(), tmp_path / "journal"
-    for more, end in (({}, NOT_ORDERED), ({"outcome": NOT_DONE}, NOT_ORDERED), ({"outcome": DONE}, OPEN)):
+    for more, end in (
+        ({}, NOT_ORDERED),
+        ({"outcome": Outcome.NOT_DONE}, NOT_ORDERED),
+        ({"outcome": Outcome.DONE}, OPEN),
+    ):
         lines.write({**event, **more, **({"found": NOW + 60} if more else {})})
         path.write_text(lines.text)
         assert [(one.run, one.ordered, one.end) for one in reported_orders([str(path)], 0)] == [(RUNS[0].run, NOW, end)]

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from drainwise.cli.main import main
 from drainwise.identity.identity import PilotIdentity
 from drainwise.journal.entries import part_event
-from drainwise.journal.event import DONE, REFUSED
+from drainwise.journal.event import Outcome
 from drainwise.journal.file import journal_line
 from drainwise.journal.history import reported_parts
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import PassedOver
+from drainwise.journal.remembered import LONGEST_UNWRITTEN, MOST_WRITTEN_AT_ONCE
 from drainwise.journal.report import DAY, PartSums, as_json, report_on
 from drainwise.journal.report_html import page
-from drainwise.journal.returned import LONGEST_UNWRITTEN, MOST_WRITTEN_AT_ONCE
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot
 
@@ -123,13 +124,16 @@ def test_very_many_pilots_are_told_over_some_cycles() -> None:
 @pytest.fixture
 def journal(tmp_path: Path) -> str:
     """Two of alice's pilots were asked, one refused; bea's returned cores in two steps and took some back."""
-    agent, bea = Looks(), {"user": "bea@pool"}
+    agent = Looks()
+    bea: dict[str, Any] = {"user": "bea@pool"}
     sent = PilotIdentity(vo="cms")
-    for number, outcome in ((1, DONE), (2, DONE), (3, REFUSED)):
+    for number, outcome in ((1, Outcome.DONE), (2, Outcome.DONE), (3, Outcome.REFUSED)):
         wish = PartialReturn(4, NOW + 7200, 4)
         agent.lines.write(part_event(part_of(number), wish, outcome, "", "bob waits", 60, NOW))
-    agent.lines.write(part_event(replace(part_of(4, **bea), identity=sent), PartialReturn(6), DONE, "", "", 0, NOW))  # type: ignore[arg-type]
-    agent.lines.write(part_event(part_of(1, returned=4), PartialReturn(0), DONE, "", "enough", 0, NOW + 700))
+    agent.lines.write(
+        part_event(replace(part_of(4, **bea), identity=sent), PartialReturn(6), Outcome.DONE, "", "", 0, NOW)
+    )
+    agent.lines.write(part_event(part_of(1, returned=4), PartialReturn(0), Outcome.DONE, "", "enough", 0, NOW + 700))
     for after, first, last in ((0, 0, 0), (100, 4, 3), (200, 4, 6), (1100, 0, 2), (1200, 0, 2)):
         hers = replace(part_of(4, returned=last, asked=6, used=7.0 - last, **bea), identity=sent)
         agent.look(after, part_of(1, returned=first), part_of(2), hers)
@@ -138,8 +142,8 @@ def journal(tmp_path: Path) -> str:
     return str(tmp_path / "journal")
 
 
-ALICE = PartSums(wishes=2, pilots=2, cores=4, core_seconds=400, wasted=0)
-BEA = PartSums(wishes=1, pilots=1, cores=6, core_seconds=300 + 1800 + 200, wasted=100 + 100 + 0 + 100)
+ALICE = PartSums(2, 2, 4, 400, 0)
+BEA = PartSums(1, 1, cores_returned=6, core_seconds_returned=300 + 1800 + 200, realised_waste=100 + 100 + 0 + 100)
 
 
 def test_the_report_has_what_each_user_returned(journal: str) -> None:
@@ -151,8 +155,8 @@ def test_the_report_has_what_each_user_returned(journal: str) -> None:
         "wishes": 3,
         "pilots": 3,
         "cores_returned": 10,
-        "core_seconds_returned": ALICE.core_seconds + BEA.core_seconds,
-        "realised_waste": BEA.wasted,
+        "core_seconds_returned": ALICE.core_seconds_returned + BEA.core_seconds_returned,
+        "realised_waste": BEA.realised_waste,
     }
     for more in ({"user": "bea"}, {"identity": PilotIdentity(vo="cms")}):
         of_one = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], NOW - DAY), **more)

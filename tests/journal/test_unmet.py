@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
-from drainwise.journal.unmet import unmet_event, unmet_of
+from drainwise.journal.remembered import unmet_event, unmet_of
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand

@@ -14,14 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import DrainwiseError
+from drainwise.journal import views
 from drainwise.journal.entries import ended_event
-from drainwise.journal.event import DONE, Event
-from drainwise.journal.explain import explain, in_words
+from drainwise.journal.event import Event, Outcome
+from drainwise.journal.explain import Sought, explain, in_words
 from drainwise.journal.file import JournalFile
-from drainwise.journal.stories import Sought
-from drainwise.journal.views import view_files
-from drainwise.journal.views.own_events import own_events
-from drainwise.journal.views.view_files import ALL, MOST_VIEWS, OWNER, JournalWithViews, view_name, views_in
+from drainwise.journal.views import ALL, MOST_VIEWS, OWNER, JournalWithViews, own_events, view_name, views_in
 from drainwise.pool.facts import Ending
 
 from .facts import FIRST, NOW, decision, orders, remembering
@@ -31,7 +29,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 def events(user: str = "alice") -> list[Event]:
     """A decision, an order of each kind and an end, with secrets in them."""
-    given_orders = orders(outcome=DONE)
+    given_orders = orders(outcome=Outcome.DONE)
     [order] = [one for one in remembering(*given_orders).open_orders().values() if one.run == FIRST.run]
     found: list[Event] = [
         decision(),
@@ -119,12 +117,12 @@ def as_nobody(look: Callable[[], bool]) -> None:
 
 def test_a_view_is_bounded_and_so_is_their_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The older half goes; of the files the one that was written to least recently."""
-    monkeypatch.setattr(view_files, "LARGEST_VIEW", 20_000)
+    monkeypatch.setattr(views, "LARGEST_VIEW", 20_000)
     directory = written(tmp_path, ALL, events() * 40)
     assert sorted(os.listdir(directory)) == ["alice.jsonl", "alice.jsonl.1"]
     assert all(path.stat().st_size <= 20_000 for path in directory.iterdir())
     assert [Path(one).name for one in views_in(str(directory))] == ["alice.jsonl.1", "alice.jsonl"]
-    monkeypatch.setattr(view_files, "MOST_VIEWS", 3)
+    monkeypatch.setattr(views, "MOST_VIEWS", 3)
     for number, path in enumerate(sorted(directory.iterdir())):
         os.utime(path, (number, number))
     written(tmp_path, ALL, [*events(user="bea"), *events(user="carol")])

@@ -24,7 +24,6 @@ SETTINGS = ReclaimSettings(
     max_cores_per_user=100_000,
     max_cores_per_user_hour=100_000,
     drain_only=False,
-    priority_weight=0,
 )
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from drainwise.agent import act, second_look
 from drainwise.agent.act import LOOK_AGAIN, carry_out
-from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.agent.pool_view import CycleBasis
+from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome
 from drainwise.facts.errors import (
     ActionRefused,
     DrainwiseError,

@@ -14,7 +14,7 @@ from drainwise.facts.waste import bounded_kill_waste
 from drainwise.pilotad.report import SILENT, PilotReport
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
 from drainwise.reclaim.history import History, TrustFigures, why_closed
-from drainwise.reclaim.settings import BROKEN_PROMISES, Trust
+from drainwise.reclaim.settings import BROKEN_PROMISES
 from more_examples import more_examples
 from one_pilot import assess
 from reached_asserts import judged
@@ -290,15 +290,6 @@ def test_doubt_moves_every_claim_towards_what_the_batch_system_knows_and_says_so
     assert others == dataclasses.replace(plain, pilot=others.pilot), "nobody else is doubted"
 
 
-def test_a_protection_runs_out_only_where_the_site_says_so() -> None:
-    history = History(spared={pilot(1).run: 7})
-    for spared, out in ((0, False), (8, False), (7, True)):
-        site = dataclasses.replace(SETTINGS, trust=Trust(spared=spared))
-        one = candidates_of([pilot(1, report())], NOW, site, history)
-        assert bool(one.figures.columns.unprotected[0]) is out
-        assert ("spared 7 times: its protection has run out" in one[0].rule) is out
-
-
 @given(
     st.integers(1, 128).flatmap(lambda cores: st.tuples(st.just(cores), reports(cores))),
     st.none() | st.integers(NOW - 100, NOW + 100_000),
@@ -490,7 +481,7 @@ def test_the_figures_of_one_pilot_are_those_that_it_has_among_many(
     settings = dataclasses.replace(SETTINGS, **changed)  # type: ignore[arg-type]
     one = dataclasses.replace(pilot(1, claim[1], cores=claim[0], **facts), client=client)  # type: ignore[arg-type]
     judged("a believed report", believed(one) > 0, at_least=0.2)
-    history = History(trust={} if trust is None else {one.user: trust}, broken={one.user: 0.3}, spared={one.run: 4})
+    history = History(trust={} if trust is None else {one.user: trust}, broken={one.user: 0.3})
     alone, among = candidate_of(one, NOW, settings, history), candidates_of([one], NOW, settings, history)[0]
     assert dataclasses.replace(alone, options=()) == dataclasses.replace(among, options=())
     wastes = [{way.kind: way.waste for way in it.options} for it in (alone, among)]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from drainwise.reclaim.choose.by_cores import CoresNeed, CoresPlan, cores_by_facts, plan_cores
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Rules, price_by_facts
-from drainwise.reclaim.choose.problem import KILL, Limits, Real, Rows, sums
-from drainwise.room.user_pilots import Parts, with_parts
+from drainwise.reclaim.choose.problem import KILL, Limits, Parts, Real, Rows, sums, with_parts
 from reached_asserts import judged
 
 ENDLESS = 1e12

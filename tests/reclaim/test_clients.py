@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from drainwise.facts.clients import PROFILES
 from drainwise.journal.entries import order_event
-from drainwise.journal.explain import in_words
+from drainwise.journal.explain import Explained, ExplainedOrder, in_words
 from drainwise.journal.outcomes import open_order_of, realised_waste
-from drainwise.journal.stories import Explained, ExplainedOrder
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending, Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate

@@ -157,16 +157,6 @@ def test_what_was_taken_within_the_hour_counts() -> None:
     assert (plan.users[0].cores_given, plan.users[0].later) == (16, 16)
 
 
-def test_soon_after_an_act_nobody_is_ordered_and_the_plan_says_why() -> None:
-    site = dataclasses.replace(SETTINGS, min_between_acts=300)
-    seen, ordered_at = snapshot(pilot(1, report()), deficit=8), NOW - 299
-    plan = make_plan(seen, NOW, site, History((PastOrder(ordered_at, "bea", 1),)))
-    assert plan.orders == ()
-    assert plan.summary == "the last order is 4m59s old and 5m must lie between two cycles that give orders"
-    assert plan.users[0].spared[0].reason.endswith(plan.summary)
-    assert ordered(make_plan(seen, NOW, site, History((PastOrder(ordered_at - 1, "bea", 1),)))) == [pilot(1).run]
-
-
 def test_where_an_order_was_refused_another_pilot_goes_until_it_is_tried_again() -> None:
     """A node that takes no orders must not hold up whoever waits for cores."""
     cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000, start=NOW - 5000))

@@ -15,7 +15,7 @@ from drainwise.reclaim.choose.problem import Real, Whole
 from drainwise.reclaim.decide import open_until as threshold
 from drainwise.reclaim.decide.open_until import likely, rate_of_ends
 from drainwise.reclaim.history import DAY, HOUR
-from drainwise.reclaim.pilots_look import LONGEST, PERIOD, EndsSeen, OrderedPilot, PilotsLook, next_look
+from drainwise.reclaim.seen_pilots import LONGEST, PERIOD, EndsSeen, OrderedPilot, PilotsLook, next_look
 
 from .facts import NOW, pilot
 

@@ -16,9 +16,9 @@ from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.decide.open_until import LAST_MOMENTS
 from drainwise.reclaim.history import History
-from drainwise.reclaim.pilots_look import EndsSeen
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.reasons import LATER
+from drainwise.reclaim.seen_pilots import EndsSeen
 from drainwise.reclaim.settings import ReclaimSettings
 from reached_asserts import judged
 
@@ -124,15 +124,6 @@ def test_who_is_dear_to_drain_waits_as_well() -> None:
     assert order.kind == "leave"
     assert ordered(plan(snapshot(*drains, deficit=8))) == [order.pilot.run]
     assert ordered(plan(snapshot(*drains, deficit=8), ends=MANY_ENDS)) == []
-
-
-def test_who_has_been_spared_too_often_does_not_wait() -> None:
-    """The protection of the dearest has run out, so it goes first, and now."""
-    dear = busy(8, 19_000)
-    settings = dataclasses.replace(OPEN, trust=dataclasses.replace(OPEN.trust, spared=3))
-    for spared, orders in ((2, []), (3, [dear.run])):
-        history = History(spared={dear.run: spared}, ends=MANY_ENDS)
-        assert ordered(make_plan(snapshot(*OLD[:8], dear, deficit=8), NOW, settings, history)) == orders
 
 
 def test_in_the_last_moments_all_go_whatever_they_cost() -> None:

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from drainwise.agent.act import carry_out
-from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.agent.pool_view import CycleBasis
+from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome
 from drainwise.facts.errors import ActionRefused, PoolError, RightsRefused, RunEnded
-from drainwise.journal.explain import as_json, explain, in_words
-from drainwise.journal.stories import Sought
+from drainwise.journal.explain import Sought, as_json, explain, in_words
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.reclaim.counted_demand import paused, weighed
 from drainwise.reclaim.decide.decision import look_at, make_plan
 from drainwise.reclaim.decide.standing import withdrawals
 from drainwise.reclaim.history import History
-from drainwise.reclaim.paused_demand import paused, weighed
 from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand, for_whom, kind_as_account
 
 from .facts import NOW, SETTINGS, account, pilot

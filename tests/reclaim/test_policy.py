@@ -16,12 +16,12 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of, in_order
 from drainwise.reclaim.choose.plan import IDLE
-from drainwise.reclaim.decide.core_plans import core_plans
+from drainwise.reclaim.decide.user_plans import user_plans
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order
-from drainwise.reclaim.prices import BY_WASTE, POLICIES, for_comparison, policy_called, prices_of
+from drainwise.reclaim.prices import BY_WASTE, POLICIES, PRIORITY_WEIGHT, for_comparison, policy_called, prices_of
 from drainwise.reclaim.quota import Balance, Over
-from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.settings import ReclaimSettings
 from reached_asserts import judged
 
 from .facts import NOW, SETTINGS, believed, pilot, report, reports, snapshot
@@ -45,7 +45,7 @@ def chosen_by(
     over = Over("group_a", most, ("alice",) if pilots else (), most)
     balance = Balance(cores, 0, 0, most, cores, (over,))
     site = dataclasses.replace(site, policy=name)
-    parts = core_plans(snapshot(*pilots), balance, NOW, site, history or History(), "")
+    parts, _ = user_plans(snapshot(*pilots), balance, NOW, site, history or History())
     return parts[0].orders if parts else ()
 
 
@@ -142,12 +142,17 @@ def test_the_policies_by_age_and_by_kill_waste() -> None:
     assert by_age("least-kill") == ["old", "middle", "young"]
 
 
-def valued(said: PilotReport, factor: int) -> PilotReport:
+def valued(said: PilotReport, factor: int | None) -> PilotReport:
     """The same report with a PRIORITY_FACTOR."""
     values: dict[str, int | float | str | None] = {
-        name: getattr(said, name) for name in PilotReport.__match_args__[1:-1] if name != "exp_waste_curve"
+        name: getattr(said, name) for name in PilotReport.__match_args__[1:-1]
     }
     return PilotReport.from_values(said.heartbeat, "x", {**values, "priority_factor": factor})
+
+
+def unvalued(pilots: list[Pilot]) -> list[Pilot]:
+    """The same pilots, whose user values none more than another."""
+    return [one if one.report is None else dataclasses.replace(one, report=valued(one.report, None)) for one in pilots]
 
 
 def test_of_equals_the_one_its_owner_values_least_is_ordered() -> None:
@@ -160,31 +165,19 @@ def test_of_equals_the_one_its_owner_values_least_is_ordered() -> None:
 
 
 def test_a_user_trades_some_waste_for_what_it_values() -> None:
-    """A weight of less time than the other wastes more on each core changes nothing, one of more spares the valued one.
+    """Ten minutes of each core: where the other wastes more on each nothing changes, else the valued one is spared.
 
     A difference of two million in the factor was worth less than one core-second.
     """
-    cheap, dear = (report(7.0, first_end=NOW + 600 + more, last_end=NOW + 600 + more) for more in (0, 800))
-    less, more = (one.best.waste for one in candidates_of(pilots_of(cheap, dear), NOW, SETTINGS))
-    each = (more - less) // 8
-    assert each > 50
-    for low, high in ((0, 1), (-1_000_000, 1_000_000)):
-        among = pilots_of(valued(cheap, high), valued(dear, low))
-        for weight, goes in ((0, "ce#0"), (each - 1, "ce#0"), (each + 2, "ce#1")):
-            site = dataclasses.replace(SETTINGS, priority_weight=weight)
-            [one] = chosen_by("least-waste", among, 8, site=site)
-            assert one.pilot.run[:4] == goes, (low, weight)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_by_order_the_lower_factor_goes_first_whatever_it_wastes(policy: str) -> None:
-    """With one size, the pilots that go are those of the lowest factors; of equal ones the least wasteful."""
-    site = dataclasses.replace(SETTINGS, priority_first=True)
-    said = [valued(QUICK_CHEAP, 3), valued(SLOW_DEAR, 1), valued(QUICK_DEAR, 2), valued(QUICK_CHEAP, 2)]
-    equals = {1, 2} if policy in BY_WASTE else None
-    for cores, goes in ((8, {1}), (16, equals), (24, {1, 2, 3})):
-        runs = {int(one.pilot.run[3]) for one in chosen_by(policy, pilots_of(*said), cores, site=site)}
-        assert goes is None or runs == goes, (policy, cores)
+    for more, goes in ((4000, "ce#0"), (800, "ce#1")):
+        ends = (NOW + 600, NOW + 600 + more)
+        cheap, dear = (report(4.0, start=NOW - 20_000, first_end=end, last_end=end) for end in ends)
+        less, most = (one.best.waste for one in candidates_of(pilots_of(cheap, dear), NOW, SETTINGS))
+        assert (goes == "ce#0") is ((most - less) // 8 > PRIORITY_WEIGHT), "else it tells nothing"
+        for low, high in ((0, 1), (-1_000_000, 1_000_000)):
+            among = pilots_of(valued(cheap, high), valued(dear, low))
+            [one] = chosen_by("least-waste", among, 8)
+            assert one.pilot.run[:4] == goes, (low, more)
 
 
 def test_a_pilot_that_drains_already_goes_first() -> None:
@@ -192,15 +185,6 @@ def test_a_pilot_that_drains_already_goes_first() -> None:
     draining = report(1.0, first_end=NOW + HOUR, last_end=NOW + HOUR, can_postpone=False)
     for policy in ("least-waste", "paper"):
         assert choose(policy, pilots_of(QUICK_CHEAP, draining), 8) == ["ce#1"], policy
-
-
-def test_a_pilot_whose_protection_has_run_out_goes_first_and_its_waste_is_not_hidden() -> None:
-    among = pilots_of(QUICK_CHEAP, SLOW_DEAR)
-    site = dataclasses.replace(SETTINGS, trust=Trust(spared=3))
-    for policy in POLICIES:
-        [one] = chosen_by(policy, among, 8, site=site, history=History(spared={among[1].run: 3}))
-        assert (one.pilot, one.waste) == (among[1], 72_000)
-        assert one.reason.startswith("spared 3 times: its protection has run out; killed")
 
 
 def started(*ages: int, cores: Sequence[int] = ()) -> list[Pilot]:
@@ -292,6 +276,7 @@ def test_least_waste_equals_trying_every_subset_and_every_way(
 ) -> None:
     """Within the extra cores, where each core more counts as if it idled for ten minutes."""
     judged("a believed report", believed(*among) > 0, at_least=0.3)
+    among = unvalued(among)
     rows = list(those := candidates_of(among, NOW, SETTINGS))
     assert list(those.figures.least) == [min(way.waste for way in row.options) for row in rows]
     subsets = [one for size in range(len(rows) + 1) for one in itertools.combinations(rows, size)]
@@ -313,33 +298,27 @@ def test_no_policy_wastes_less_than_least_waste(among: list[Pilot], cores: int, 
     """
     judged("a believed report", believed(*among) > 0, at_least=0.3)
     site = dataclasses.replace(SETTINGS, drain_only=drain_only, notice=notice, extra_cores=0)
-    names = [name for name in POLICIES if name != "paper"]
+    names, among = [name for name in POLICIES if name != "paper"], unvalued(among)
     wastes = {name: sum(one.waste for one in chosen_by(name, among, cores, site=site)) for name in names}
     assert wastes["least-waste"] == min(wastes.values()), wastes
 
 
-@given(among=pools, cores=st.integers(1, 80), weight=st.integers(0, 7200), order=st.booleans())
-def test_what_a_user_values_changes_no_number_of_cores(
-    among: list[Pilot], cores: int, weight: int, order: bool
-) -> None:
+@given(among=pools, cores=st.integers(1, 80))
+def test_what_a_user_values_changes_no_number_of_cores(among: list[Pilot], cores: int) -> None:
     """Beyond its extra cores; and costs no more waste than the weight of its cores."""
     judged("a believed report", believed(*among) > 0, at_least=0.3)
     exact = dataclasses.replace(SETTINGS, extra_cores=0)
-    site = dataclasses.replace(exact, priority_weight=weight, priority_first=order)
-    plain, chosen = (chosen_by("least-waste", among, cores, site=one) for one in (exact, site))
+    plain, chosen = (chosen_by("least-waste", some, cores, site=exact) for some in (unvalued(among), among))
     assert cores_of(plain) == cores_of(chosen)
-    if not order:
-        more = sum(one.waste for one in chosen) - sum(one.waste for one in plain)
-        assert -1 <= more <= weight * cores_of(chosen) + len(among)
+    more = sum(one.waste for one in chosen) - sum(one.waste for one in plain)
+    assert -1 <= more <= PRIORITY_WEIGHT * cores_of(chosen) + len(among)
 
 
-@pytest.mark.parametrize("first", [False, True])
 @given(of=st.lists(pools, min_size=2, max_size=3))
-def test_prices_of_many_users_are_those_of_each_alone(first: bool, of: list[list[Pilot]]) -> None:
+def test_prices_of_many_users_are_those_of_each_alone(of: list[list[Pilot]]) -> None:
     """Also with what they value: nobody's report changes the price of another's pilot."""
-    site = dataclasses.replace(SETTINGS, priority_first=first, priority_weight=600)
     for name in POLICIES:
-        site = dataclasses.replace(site, policy=name)
+        site = dataclasses.replace(SETTINGS, policy=name)
         alone = [prices_of(candidates_of(some, NOW, site).figures, site) for some in of]
         every = [one for some in of for one in candidates_of(some, NOW, site).pilots]
         whose = np.repeat(np.arange(len(of)), [len(some) for some in of])

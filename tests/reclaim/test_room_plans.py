@@ -236,7 +236,7 @@ def test_the_gpus_of_a_user_are_bound_within_an_hour(most: int, earlier: int, or
             PastOrder(NOW - 3700, "alice", 8, 9),
         )
     )
-    found = plan(seen, replace(SETTINGS, max_gpus_user_hour=most, min_between_acts=0), past)
+    found = plan(seen, replace(SETTINGS, max_gpus_user_hour=most), past)
     assert len(found.orders) == orders
     if most == 3:
         youngest = {one.run for one in pilots[-(3 - earlier) :]} if earlier < 3 else set()

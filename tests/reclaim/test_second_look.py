@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from drainwise.agent.act import carry_out
-from drainwise.agent.pool_view import CycleBasis
+from drainwise.agent.cycle_facts import CycleBasis
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place

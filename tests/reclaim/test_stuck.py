@@ -1,4 +1,4 @@
-"""Pilots in which nothing works for hours: named, counted, and first to go only where the site says so."""
+"""Pilots in which nothing works for hours: named and counted, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.quota import WhatIf
-from drainwise.reclaim.seen_payloads import is_stuck, stuck_pilots
+from drainwise.reclaim.seen_pilots import is_stuck, stuck_pilots
 
 from .facts import NOW, SETTINGS, pilot, report
 
 RULES = SETTINGS.stuck
 HOURS = RULES.after
-FIRST = replace(SETTINGS, stuck=replace(RULES, first=True))
 
 
 def with_idle(one: Pilot, idle: int = HOURS, at: int = NOW - 60, payloads: int = 0) -> Pilot:
     return replace(one, seen=Observation("plain", at, payloads, 0.0, 0, idle))
 
 
-def decided(*pilots: Pilot, first: bool = False) -> Plan:
+def decided(*pilots: Pilot) -> Plan:
     accounts = (Account("group_a", 8.0 * len(pilots), 0, 0, 1.0),)
-    return make_plan(Snapshot(NOW, pilots, accounts), NOW, FIRST if first else SETTINGS, what_if=WhatIf(8))
+    return make_plan(Snapshot(NOW, pilots, accounts), NOW, SETTINGS, what_if=WhatIf(8))
 
 
 def test_it_is_stuck_after_hours_without_a_payload() -> None:
@@ -44,20 +43,13 @@ def test_a_stuck_pilot_is_named_and_nothing_else_happens() -> None:
     plan = decided(idle, cheap)
     assert [order.pilot.run for user in plan.users for order in user.orders] == [cheap.run]
     [notice] = [one for one in plan.notices if "stuck" in one]
-    assert idle.name in notice and "8 cores" in notice and "go first" not in notice
+    assert idle.name in notice and "8 cores" in notice
     assert stuck_pilots(Snapshot(NOW, (idle, cheap), ()), NOW, RULES) == (idle,)
-
-
-def test_a_stuck_pilot_goes_first_where_the_site_says_so() -> None:
-    idle, cheap = with_idle(pilot(1, report(8.0, uncommitted=90_000))), pilot(2, report(1.0))
-    plan = decided(idle, cheap, first=True)
-    [order] = [order for user in plan.users for order in user.orders]
-    assert (order.pilot.run, order.candidate.kill_waste) == (idle.run, 0)
 
 
 def test_nobody_gives_back_more_for_being_stuck() -> None:
     """The rule orders the pilots of one user: who gives back, and how many cores, stays."""
     busy = [pilot(number, report(8.0)) for number in range(3)]
-    before = decided(*busy, first=True)
-    after = decided(*map(with_idle, busy), first=True)
+    before = decided(*busy)
+    after = decided(*map(with_idle, busy))
     assert [user.cores_given for user in after.users] == [user.cores_given for user in before.users] == [8]

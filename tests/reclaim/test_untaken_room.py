@@ -11,12 +11,12 @@ import pytest
 
 from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.journal.memory import Memory
-from drainwise.journal.unmet import untaken_event, untaken_of
+from drainwise.journal.remembered import untaken_event, untaken_of
 from drainwise.pool.amounts import amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.reclaim.counted_demand import UntakenRoom, watched_room
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 from memory_pool import MemoryPool
 from more_examples import most_of
 
@@ -260,6 +260,6 @@ def test_the_journal_keeps_it() -> None:
     memory = Memory()
     memory.note(untaken_event(one, BEGIN))
     assert untaken_of(untaken_event(one, BEGIN)) == one
-    assert dict(memory.history(BEGIN, SETTINGS).untaken) == {one.kind: one}
+    assert dict(memory.history(BEGIN).untaken) == {one.kind: one}
     memory.note(untaken_event(UntakenRoom("b", one.kind), BEGIN + 1))
-    assert not memory.history(BEGIN, SETTINGS).untaken
+    assert not memory.history(BEGIN).untaken

@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-import numpy as np
 from hypothesis import strategies as st
 
+from benchmarks.made_up_room import Made, made_by
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.reclaim.choose import choose
-from drainwise.room.choice import RoomMade, make_room
 from drainwise.room.demand import demand_left, room_facts
-from drainwise.room.user_pilots import UserPilots
 
 NOW = 1795249000
 ENDLESS = 1 << 40
@@ -82,17 +80,17 @@ class Pool:
     returning: Mapping[str, Amounts] = field(default_factory=dict)
     extra: float = math.nan
 
-    def made(self) -> RoomMade:
+    def made(self) -> Made:
         """Make room; every account is owed without end and every user may lose all, unless it is said."""
         facts = room_facts(self.kinds, self.places)
         owed = {one.account: float(ENDLESS) for one in self.kinds} | dict(self.owed)
         left = demand_left(facts, owed, self.returning)
-        users = []
-        for user in self.users:
-            mine = sorted((one for one in self.pilots if one.user == user), key=lambda one: one.run)
-            costs = np.array([self.costs.get(one.run, 0.0) for one in mine])
-            users.append(UserPilots(f"group_{user}", user, (user,), mine, costs, self.extra))
-        return make_room(facts, left, users, dict.fromkeys(self.users, ENDLESS) | dict(self.most), NOW)
+        each = {
+            user: sorted((one for one in self.pilots if one.user == user), key=lambda one: one.run)
+            for user in self.users
+        }
+        costs = {user: [self.costs.get(one.run, 0.0) for one in mine] for user, mine in each.items()}
+        return made_by(left, each, costs, [self.most.get(user, ENDLESS) for user in self.users], self.extra)
 
 
 amounts_held = st.tuples(st.sampled_from((1, 2, 3, 4, 8)), st.sampled_from((0, 2, 4, 8)), st.sampled_from((0, 0, 0, 1)))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.made_up_room import mixed_pool
+from benchmarks.made_up_room import Made, mixed_pool
 from drainwise.pool.amounts import Amounts, sum_of
-from drainwise.room.choice import PlaceRoom, RoomMade
+from drainwise.room.choice import PlaceRoom, kept_rooms
 from drainwise.room.demand import demand_left, room_facts
 from more_examples import most_of
 
@@ -21,12 +21,12 @@ from .pools import ENDLESS, SIZES, Pool, as_if_large, kind, pilot, place, pools
 FULL, POOR = Amounts(32, 128 << 10), Amounts(32, 16 << 10)
 
 
-def runs(made: RoomMade) -> set[str]:
+def runs(made: Made) -> set[str]:
     """All pilots that go."""
     return {run for one in made.users for run in one.runs}
 
 
-def facts_of(made: RoomMade) -> list[object]:
+def facts_of(made: Made) -> list[object]:
     """What claims have no part in: who loses how many cores for which jobs, and the jobs that have room."""
     return [made.jobs, made.missing, *((one.user, one.cores) for one in made.users)]
 
@@ -196,7 +196,7 @@ def test_several_users_make_room_on_one_place_for_job_after_job() -> None:
     assert (made.jobs, runs(made)) == ({"k": 2}, set(users))
 
 
-def _made(pool: Pool, size: str) -> RoomMade:
+def _made(pool: Pool, size: str) -> Made:
     with SIZES[size]():
         return pool.made()
 
@@ -245,7 +245,7 @@ def test_all_room_is_there_when_the_pilots_have_left(size: str, pool: Pool) -> N
     assert _lacking(pool, made) == []
 
 
-def _lacking(pool: Pool, made: RoomMade) -> list[str]:
+def _lacking(pool: Pool, made: Made) -> list[str]:
     """The places where the jobs that have room would not fit."""
     facts = room_facts(pool.kinds, pool.places)
     left = demand_left(facts, {one.account: ENDLESS for one in pool.kinds} | dict(pool.owed), {})
@@ -266,6 +266,16 @@ def _lacking(pool: Pool, made: RoomMade) -> list[str]:
         if any(one.whole and gone.cores < node.total.cores for one in jobs):
             found.append(node.name)
     return found
+
+
+def test_pieces_are_kept_where_one_of_two_kinds_needs_several_of_them() -> None:
+    """Each pilot's 4 cores are enough for the first kind alone; for the second they are room together."""
+    facts = room_facts((kind("small", 1, 4), kind("large", 1, 8)), (place("n", Amounts(16)),))
+    going = {"n": [(Amounts(4), 100), (Amounts(4), 300), (Amounts(4), 200)]}
+    made = PlaceRoom("n", (("small", 1), ("large", 1)), ("a", "b", "c"))
+    kept = kept_rooms(facts, [made], [], going)["n"]
+    assert (kept.pilots, kept.until, kept.least.cores, kept.total.cores) == (3, 300, 4, 12)
+    assert kept_rooms(facts, [replace(made, jobs=(("small", 1),))], [], going) == {}
 
 
 @pytest.mark.parametrize("seed", range(most_of(1, 3)))

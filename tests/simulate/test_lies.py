@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.workload import Workload, report_of
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, standing
-from drainwise.simulate.lies.lie import LIES, Lie
-from drainwise.simulate.lies.lying_site import USERS
-from drainwise.simulate.lies.rounds import Gained, play
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import TraceJob
+from lies.lie import LIES, Lie
+from lies.lying_site import USERS
+from lies.rounds import Gained, play
 
 NOW = 1_000_000_000
 STAYING = [one for one in LIES if one.stays and one.name != "idle"]

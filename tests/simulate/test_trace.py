@@ -42,6 +42,15 @@ def test_what_is_skipped_is_counted() -> None:
     )
 
 
+def test_the_pieces_of_a_checkpointed_job_are_skipped() -> None:
+    """The whole job has a row of its own; of its pieces only the first has a submit time."""
+    pieces = "".join(row(1, submit).replace(" -1 1 7", f" -1 {status} 7") for submit, status in ((1000, 2), (-1, 3)))
+    found = read(row() + pieces)
+    assert len(found.jobs) == 1 and skipped_words(found.skipped) == " 2 skipped: 2 part of a job"
+    with pytest.raises(UsageError, match=r"line 1: column 4 .run time.: 'x'"):
+        read(row(1, -1, run="x").replace(" -1 1 7", " -1 2 7"))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -50,7 +59,7 @@ def test_what_is_skipped_is_counted() -> None:
         (row(submit=-5), "a.swf: line 1: column 2 (submit time): '-5': expected 0 or more"),
         ("1 2 3\n", "a.swf: line 1: 3 columns: expected 18 or more"),
         (row() + "\n" + row(), "a.swf: line 3: column 1 (job number): 1: expected each number once (it is line 1's)"),
-        (row(run=-1), "a.swf: no job in it that can be used 1 skipped: 1 no run time"),
+        (row(run=-1), "a.swf: no job in it that can be used: 1 skipped: 1 no run time"),
         ("", "a.swf: no job in it that can be used"),
         ("; only a header\n", "a.swf: no job in it that can be used"),
         (row() + "1" * (LONGEST_LINE + 5) + "\n", f"a.swf: line 2: expected at most {LONGEST_LINE} bytes"),

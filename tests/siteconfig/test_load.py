@@ -15,12 +15,13 @@ from drainwise.cli.config import markdown
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig import SiteConfig, load
-from drainwise.siteconfig.effective import effective_values
-from drainwise.siteconfig.load import examine
+from drainwise.siteconfig.kinds import Key
+from drainwise.siteconfig.load import FORMER, effective_values, examine
 from drainwise.siteconfig.schema import keys
-from drainwise.siteconfig.table import Key
 from drainwise.systems import find
 from made_up_package import put_package
+
+LOOPBACK = "a loopback address such as 127.0.0.1; a proxy of the site has TLS and passwords"
 
 GOOD = """\
 ; A site.
@@ -133,7 +134,7 @@ def test_a_value_that_would_be_code_is_refused(site: Path, line: str) -> None:
         (
             "[xyz]\n",
             "[xyz]",
-            "[features], [pilot], [observer], [clients], [htcondor], [slurm], [local], [reclaim], [trust], [identity],"
+            "[features], [pilot], [observer], [clients], [htcondor], [slurm], [local], [reclaim], [identity],"
             " [journal], [agent], [metrics], [page]",
         ),
         ("[DEFAULT]\n", "[DEFAULT]", "a section of"),
@@ -183,7 +184,12 @@ def test_a_continued_value_is_not_taken_over(site: Path) -> None:
         ("[slurm]\nlimits_wait = 10s\n", "slurm", "limits_wait", "less than prolog_time_limit, 10s"),
         ("[pilot]\nheartbeat_limit = 1m\n", "htcondor", "cron_period", "less than [pilot] heartbeat_limit, 1m"),
         ("[htcondor]\nupdate_interval = 5s\n", "htcondor", "initial_update_interval", "at most update_interval, 5s"),
-        ("[agent]\nperiod = 15m\n", "agent", "longest_pause", "at least period, 15m"),
+        (
+            "[metrics]\nport = 9877\naddress = ::\n",
+            "metrics",
+            "address",
+            "a loopback address such as 127.0.0.1; a proxy of the site has TLS and passwords",
+        ),
         ("[reclaim]\ngrace = 15m\n", "reclaim", "margin", "less than grace, 15m"),
         ("[reclaim]\ngrace = 1m\nmargin = 5s\n", "htcondor", "update_interval", "less than [reclaim] grace, 1m"),
     ],
@@ -265,7 +271,7 @@ def test_any_value_is_read_or_refused_at_its_place(
 TOY = """\
 from dataclasses import dataclass
 from drainwise.siteconfig.kinds import duration, path
-from drainwise.siteconfig.table import key
+from drainwise.siteconfig.kinds import key
 from drainwise.systems import System
 
 @dataclass(frozen=True)
@@ -333,20 +339,34 @@ def test_a_fault_in_it_is_refused_as_in_any_other(site: Path, text: str, key: st
 def test_all_faults_of_a_file_are_found_at_once_in_the_order_of_their_lines(site: Path) -> None:
     """Lines, keys, values and contradictions; the keys of a section that there is not are no further faults."""
     site.write_text(
-        "[reclaim]\ngrace = 90\nnonsense\nmin_age = 1h\n[no such]\nkey = 1\n[agent]\nperiod = 15m\n[pilot]\nhb = 1h\n"
+        "[reclaim]\ngrace = 90\nnonsense\nmin_age = 1h\n[no such]\nkey = 1\n"
+        "[metrics]\nport = 9877\naddress = ::\n[pilot]\nhb = 1h\n"
     )
     faults = examine(str(site)).faults
     assert [(one.line, one.section, one.key) for one in faults] == [
         (2, "reclaim", "grace"),
         (3, "reclaim", ""),
         (5, "", ""),
-        (10, "pilot", "hb"),
-        (0, "agent", "longest_pause"),
+        (9, "metrics", "address"),
+        (11, "pilot", "hb"),
     ]
     with pytest.raises(ConfigurationError) as caught:
         load(str(site))
     assert str(caught.value).startswith(f"{site}:2: [reclaim] grace = '90': expected a duration")
     assert str(caught.value).endswith(" (4 more: `drainwise config check` shows all)")
+
+
+def test_a_key_that_went_is_read_with_a_sentence(site: Path) -> None:
+    """For a release; a key in a section that went, too. Of what was never a key nothing changes."""
+    former = {section: list(keys) or ["window"] for section, keys in FORMER.items()}
+    site.write_text("".join(f"[{name}]\n" + "".join(f"{key} = 1\n" for key in keys) for name, keys in former.items()))
+    reading = examine(str(site))
+    assert reading.faults == () and reading.config == SiteConfig(str(site), former=reading.config.former)
+    assert len(reading.config.former) == sum(map(len, former.values()))
+    first, *others = reading.config.former
+    assert first.startswith(f"{site}, line 2: [reclaim] priority_first is read no more: of one user's pilots")
+    assert f"{site}, line 9: [trust] window is read no more: what was its default counts for everybody" in others
+    assert [one.key for one in (fault_of(site, "[page]\nserve = yes\n"), fault_of(site, "[trust\n"))] == ["serve", ""]
 
 
 def test_a_default_in_the_place_of_a_wrong_value_contradicts_nothing(site: Path) -> None:

@@ -11,8 +11,7 @@ import importlib
 from pathlib import Path
 
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.pool.pyslurm_transport import TransportChoice, choice_of, transport_of
-from drainwise.slurm.pool.transport import Transport
+from drainwise.slurm.pool.transport import SlurmTransport, TransportChoice
 
 FOLDER = Path(__file__).parent / "recorded" / "pyslurm"
 SLURM = {"22.05": "22.05.8", "24.11": "24.11.5"}
@@ -97,11 +96,11 @@ class Machine:
         metadata.write_text(f"Metadata-Version: 2.1\nName: pyslurm\nVersion: {version}\n")
         importlib.invalidate_caches()
 
-    def transport(self, setting: str = "auto", seconds: float = 30.0) -> Transport:
-        return transport_of(setting, self.commands, seconds)
+    def transport(self, setting: str = "auto", seconds: float = 30.0) -> SlurmTransport:
+        return SlurmTransport(self.commands, seconds, setting)
 
     def choice(self, setting: str = "auto") -> TransportChoice:
-        return choice_of(setting, self.commands, 30.0)
+        return self.transport(setting).choice()
 
     def children(self) -> str:
         """The processes of this one, dead ones that nobody has seen off included."""

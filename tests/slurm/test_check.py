@@ -10,7 +10,7 @@ import pytest
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.siteconfig.schema import ReclaimSection
-from drainwise.slurm.jobs.cluster_config import settings_in
+from drainwise.slurm.jobs.commands import settings_in
 from drainwise.slurm.setup.check import judge
 from drainwise.slurm.setup.check_facts import ClusterFacts, Qos, qos_in
 from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings

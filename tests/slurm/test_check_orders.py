@@ -10,7 +10,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import Published, comment_text
-from drainwise.slurm.jobs.cluster_config import settings_in
+from drainwise.slurm.jobs.commands import settings_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.states import RUNNING
 from drainwise.slurm.setup.check_facts import ClusterFacts

@@ -10,8 +10,7 @@ import pytest
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.features import planned_shutdown
-from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.job_client import client_of
+from drainwise.slurm.jobs.job import SlurmJob, client_of
 from drainwise.slurm.jobs.scontrol_jobs import job_in
 from made_up_node import public_directory
 

@@ -10,7 +10,7 @@ import pytest
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
 from drainwise.slurm.jobs.admin_comment import without_directories_text
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.pool.transport import CommandLine
+from drainwise.slurm.pool.transport import SlurmTransport
 from real_daemons.waiting import wait_for
 
 from .recorded_cluster import recorded
@@ -108,7 +108,7 @@ RUNS = b"1||N/A|N/A|1795274000|1795277600|9|0|alice|atlas|RUNNING|None|4|1|node1
 WAITS = b"12||N/A|N/A|N/A|N/A|100|0|bob|cms|PENDING|Resources|8|1||1:00:00|NO|cpu=8,mem=16G|%b||||0|main|(null)|\n"
 
 
-def cluster(bin_dir: Path, version: str, before: str = ":") -> CommandLine:
+def cluster(bin_dir: Path, version: str, before: str = ":") -> SlurmTransport:
     """Recorded answers; that to plain squeue has one job that runs and one that waits. before: what three do first."""
     (bin_dir / "lines").write_bytes(RUNS % NO_GRES + WAITS % NO_GRES)
     (bin_dir / "release").write_text(f"slurm-wlm {version}.5\n")
@@ -124,7 +124,7 @@ def cluster(bin_dir: Path, version: str, before: str = ":") -> CommandLine:
     for name, script in answers.items():
         program(bin_dir, name, script.format(bin_dir, before))
     program(bin_dir, "config", config(bin_dir, 0))
-    return CommandLine(SlurmCommands(str(bin_dir), 1.0), 5.0)
+    return SlurmTransport(SlurmCommands(str(bin_dir), 1.0), 5.0)
 
 
 def test_all_is_asked_at_the_same_time(bin_dir: Path) -> None:

@@ -13,8 +13,8 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.pool.identity import identity_in, with_identities
-from drainwise.slurm.pool.pyslurm_record import jobs_of_pyslurm
-from drainwise.slurm.pool.transport import written_in
+from drainwise.slurm.pool.old_release import details_in
+from drainwise.slurm.pool.transport import jobs_of_pyslurm
 
 from .recorded_cluster import VERSIONS, recorded
 
@@ -71,15 +71,15 @@ def test_pyslurm_has_them() -> None:
 )
 def test_scontrol_has_them(name: bytes, rest: bytes, written: tuple[str, str]) -> None:
     """Before 23.02. What a user spells in them reaches no further than they do."""
-    assert written_in(LINE % (7, name, rest), {7}) == {7: written}
+    assert details_in(LINE % (7, name, rest), {7}).written == {7: written}
 
 
 def test_a_forged_line_says_nothing_of_its_job() -> None:
     """A name with a line end in it prints a line for the job of another user."""
     forged = LINE % (7, b"a\nJobId=8 JobName=x UserId=bob(1) Comment=vo=cms job=1", b"") + LINE % (8, b"b", b"")
-    assert written_in(forged, {7, 8}) == {7: ("a", "")}
+    assert details_in(forged, {7, 8}).written == {7: ("a", "")}
 
 
 def test_the_recorded_jobs_have_their_names() -> None:
-    found = written_in(recorded("22.05", "scontrol.txt"), {1, 10, 12})
+    found = details_in(recorded("22.05", "scontrol.txt"), {1, 10, 12}).written
     assert found and all(name for name, _ in found.values())

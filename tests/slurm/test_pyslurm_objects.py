@@ -15,8 +15,8 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.pool import pyslurm_reader
-from drainwise.slurm.pool.pyslurm_transport import TransportChoice
 from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.transport import TransportChoice
 
 from .recorded_cluster import VERSIONS
 from .recorded_pyslurm import FAILED_LOAD, FOLDER, PYSLURM, Machine

@@ -23,9 +23,9 @@ from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.jobs.states import COMPLETING
-from drainwise.slurm.pool.pyslurm_record import jobs_of_pyslurm
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.transport import jobs_of_pyslurm
 
 from .recorded_cluster import VERSIONS
 

@@ -17,7 +17,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.finding import MISSING, OK
 from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.slurm.pool.pool import SlurmPool
-from drainwise.slurm.pool.pyslurm_transport import TransportChoice, mismatch
+from drainwise.slurm.pool.transport import TransportChoice, mismatch
 from drainwise.slurm.setup.check import judge
 from drainwise.slurm.setup.check_facts import ClusterFacts
 

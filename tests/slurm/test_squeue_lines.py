@@ -10,7 +10,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.squeue_lines import FIELDS, RUN_FIELDS, jobs_of_lines
 from drainwise.slurm.jobs.values import minutes_in
-from drainwise.slurm.pool.transport import comments_in
+from drainwise.slurm.pool.old_release import details_in
 
 from .recorded_cluster import START, VERSIONS, recorded
 
@@ -119,9 +119,9 @@ def test_a_line_that_is_no_run_is_an_incomplete_answer(line: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_recorded_comment_is_found(version: str) -> None:
     """A report of a node's, as scontrol prints it."""
-    comments, unclear = comments_in(recorded(version, "scontrol.txt"), [10])
-    assert published_in(comments[10]) is not None
-    assert not unclear
+    found = details_in(recorded(version, "scontrol.txt"), [10])
+    assert published_in(found.comments[10]) is not None
+    assert not found.unclear
 
 
 FORGED = b'JobId=17 JobName=x AdminComment={"drainwise":1}  \n'
@@ -130,7 +130,12 @@ FORGED = b'JobId=17 JobName=x AdminComment={"drainwise":1}  \n'
 def test_a_forged_line_makes_its_victim_unclear() -> None:
     """HOSTILE 43: before or behind the true one; who spells a comment in its own name is unclear itself."""
     true = b"JobId=17 JobName=pilot UserId=alice(1001) AdminComment=mine  WorkDir=/home\n"
+
+    def seen(answer: bytes) -> tuple[dict[int, str], set[int]]:
+        found = details_in(answer, [17])
+        return found.comments, found.unclear
+
     for answer in (FORGED + true, true + b"JobId=18 JobName=a\n" + FORGED):
-        assert comments_in(answer, [17]) == ({}, {17})
-    assert comments_in(true, [17]) == ({17: "mine"}, set())
-    assert comments_in(true.replace(b"pilot", b"a AdminComment=b"), [17]) == ({}, {17})
+        assert seen(answer) == ({}, {17})
+    assert seen(true) == ({17: "mine"}, set())
+    assert seen(true.replace(b"pilot", b"a AdminComment=b")) == ({}, {17})

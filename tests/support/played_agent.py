@@ -160,7 +160,6 @@ class Play:
             settings,
             True,
             float(period * MINUTE),
-            float(period * MINUTE),
             str(self.switch),
             RequestFiles(str(place / "requests")),
         )

@@ -68,6 +68,13 @@ def test_limits_are_decimal_numbers() -> None:
     assert missed(measured, RequestEstimates(0.1, 100.0)) == set()
 
 
+def test_a_measured_quotient_is_the_decimal_number_that_it_is() -> None:
+    """0.014 s an event is within 0.01 s ± 40 %, also where a sum of binary fractions makes it a little more."""
+    seconds = math.nextafter(0.014, 1)
+    measured = Measurement(1, 1, 1, 100_000, seconds, seconds, 10**9)
+    assert missed(measured, RequestEstimates(0.01, 100.0)) == set()
+
+
 def test_filter_efficiency_within_three_sigma() -> None:
     """e = 0.5 of 10000 events: sigma is 0.05 · e = 0.025, so 0.425 and 0.575 pass and what lies outside does not."""
     measured = run(written=5000, events=10000)
@@ -123,6 +130,8 @@ def test_a_check_says_its_figures() -> None:
     time, _, memory, _ = check_run(run(time=2.0, peak=3000), RequestEstimates(1.0, 100.0), LIMITS)
     assert str(time) == "time per event 2 s, expected 0.6 to 1.4 s"
     assert str(memory) == "peak RSS 3000 MB, expected at most 2300 MB"
+    near = check_run(run(time=1.40000001), RequestEstimates(1.0, 100.0), LIMITS)[0]
+    assert str(near) == "time per event 1.40000001 s, expected 0.6 to 1.4 s"
 
 
 @pytest.mark.parametrize(("size", "expected"), [(50, set()), (150, set()), (49, {SIZE}), (151, {SIZE})])

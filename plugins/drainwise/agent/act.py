@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from drainwise.agent.act_outcome import ON_ITS_WAY, RUN_GONE, Act, CycleOutcome, PartWish, outcome_of
-from drainwise.agent.pool_view import CycleBasis
+from drainwise.agent.cycle_facts import ON_ITS_WAY, RUN_GONE, Act, CycleBasis, CycleOutcome, PartWish, outcome_of
 from drainwise.agent.second_look import OWNER, SecondLook, takes_orders
 from drainwise.facts.errors import PoolError, RunEnded
 from drainwise.facts.units import clock
 from drainwise.journal.entries import order_event, part_event, withdrawal_event
-from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED
+from drainwise.journal.event import Outcome
 from drainwise.journal.file import Journal
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import LendsParts
@@ -98,7 +97,7 @@ class _Acting:
 
     def give(self, look: SecondLook, withdrawn: tuple[Act[Withdrawal], ...]) -> CycleOutcome:
         """Give the plan's orders, as many as are still needed."""
-        gone = frozenset(one.order.pilot.run for one in withdrawn if one.outcome == DONE)
+        gone = frozenset(one.order.pilot.run for one in withdrawn if one.outcome == Outcome.DONE)
         acts, fault = list[Act[Order]](), ""
         for order in self.plan.orders:
             if self.halted or self.stopping():
@@ -110,7 +109,7 @@ class _Acting:
                     fault = str(error)
                     break
             act = self._act(order, look, look.why_not(order, gone))
-            if act.outcome in {DONE, UNANSWERED}:
+            if act.outcome in {Outcome.DONE, Outcome.UNANSWERED}:
                 look.take_off(order)
                 self.given.append(order)
             self.journal.write(order_event(act.order, act.outcome, act.detail, self.plan, self.time(), act.only))
@@ -138,18 +137,18 @@ class _Acting:
     def _withdraw(self, withdrawal: Withdrawal, look: SecondLook) -> Act[Withdrawal]:
         why = look.why_stands(withdrawal) or self.avoided.get(withdrawal.pilot.node)
         if why:
-            return Act(withdrawal, SKIPPED, why)
+            return Act(withdrawal, Outcome.SKIPPED, why)
         try:
             self.pool.withdraw_order(look.running[withdrawal.pilot.run], withdrawal.reason)
         except PoolError as fault:
             return Act(withdrawal, self._became(fault), str(fault))
-        return Act(withdrawal, DONE, "its order is withdrawn")
+        return Act(withdrawal, Outcome.DONE, "its order is withdrawn")
 
     def _act(self, order: Order, look: SecondLook, why_not: str) -> Act[Order]:
         """Give one order; its deadline is not before the site's notice, however late it is given, save by the lease."""
         why = why_not or self.avoided.get(order.pilot.node)
         if why:
-            return Act(order, SKIPPED, why)
+            return Act(order, Outcome.SKIPPED, why)
         current, earliest = look.running[order.pilot.run], self.time() + self.basis.settings.notice
         promised = earliest if current.lease_end is None else min(earliest, current.lease_end)
         order = replace(order, deadline=max(order.deadline, promised))
@@ -159,7 +158,7 @@ class _Acting:
         except PoolError as fault:
             return Act(order, self._became(fault), str(fault), getattr(fault, "only", ""))
         self.taken += 1
-        return Act(order, DONE, f"ordered to end by {clock(order.deadline)}{kept}")
+        return Act(order, Outcome.DONE, f"ordered to end by {clock(order.deadline)}{kept}")
 
     def _keep(self, order: Order) -> str:
         """Have the room that it makes with others kept, once for a place; return what became of that."""
@@ -177,12 +176,12 @@ class _Acting:
     def _became(self, fault: PoolError) -> str:
         """Return the outcome of an act that raised `fault`. Remember what need not be tried again in this cycle."""
         outcome = outcome_of(fault)
-        if outcome in {SKIPPED, REFUSED}:
+        if outcome in {Outcome.SKIPPED, Outcome.REFUSED}:
             return outcome
         only = getattr(fault, "only", "")
         if not only:
             self.halted = str(fault)
-        elif outcome == DENIED:
+        elif outcome == Outcome.DENIED:
             self.avoided[only] = f"{only} refused another order just now"
             self.denied += 1
             if self.denied >= _MOST_DENIED and not self.taken:
@@ -204,17 +203,17 @@ def _wishes(plan: Plan, demand: float) -> Iterator[PartWish]:
 def _ask(wish: PartWish, pool: LendsParts, look: SecondLook, avoided: dict[str, str]) -> Act[PartWish]:
     current, cores = look.running.get(wish.pilot.run), wish.asked.cores
     if current is None or OWNER(current) != OWNER(wish.pilot):
-        return Act(wish, SKIPPED, RUN_GONE)
+        return Act(wish, Outcome.SKIPPED, RUN_GONE)
     if not takes_orders(current):
-        return Act(wish, SKIPPED, ON_ITS_WAY)
+        return Act(wish, Outcome.SKIPPED, ON_ITS_WAY)
     if cores > current.asked and look.demand <= 0:
-        return Act(wish, SKIPPED, "nobody is owed cores any more")
+        return Act(wish, Outcome.SKIPPED, "nobody is owed cores any more")
     if current.node in avoided:
-        return Act(wish, SKIPPED, avoided[current.node])
+        return Act(wish, Outcome.SKIPPED, avoided[current.node])
     try:
         pool.ask_for_part(current, wish.asked, wish.reason)
     except PoolError as fault:
         if not isinstance(fault, RunEnded):
             avoided[current.node] = f"{current.node} did not take another wish just now"
         return Act(wish, outcome_of(fault), str(fault))
-    return Act(wish, DONE, f"asked to have returned {cores} cores in all")
+    return Act(wish, Outcome.DONE, f"asked to have returned {cores} cores in all")

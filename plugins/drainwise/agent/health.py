@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from drainwise.facts.errors import UsageError
-from drainwise.journal.event import BACKING_OFF, DONE, NOT_DONE, ORDER, SKIPPED, STATE, Event
+from drainwise.journal.event import Event, Kind, Outcome, State
 from drainwise.journal.read import event_of, files_of, kind_of, lines_of
 from drainwise.pool.finding import MISSING, OK, Finding
 
@@ -25,7 +25,11 @@ _YOUNG = 60.0  # seconds; an agent that was started again and again has not live
 _MANY = 3
 
 _HOUR = 3600
-_NO_FAULT = (DONE, SKIPPED, NOT_DONE)  # of an order that was not done, what nobody answered was written before
+_NO_FAULT = (
+    Outcome.DONE,
+    Outcome.SKIPPED,
+    Outcome.NOT_DONE,
+)  # of an order that was not done, what nobody answered was written before
 _STARTS = 3  # so often in an hour nobody starts it again by hand
 
 
@@ -79,7 +83,7 @@ def judge(facts: AgentFacts, machine: str) -> Iterator[Finding]:
         line = manager.look if manager else "systemctl enable --now drainwise-agent   (see docs/agent.md)"
         yield Finding(MISSING, machine, "agent", why, line)
     name, reason = facts.state
-    if facts.holder is not None and name == BACKING_OFF:
+    if facts.holder is not None and name == State.BACKING_OFF:
         yield Finding(MISSING, machine, "agent's state", f"nothing is done: {reason}", "drainwise reclaim --once", name)
     if facts.failed:
         why = f"the last one: {facts.failed[-1]}"
@@ -105,8 +109,8 @@ def facts_of(
         unread = f"{lock}: {fault.strerror}"
     except UsageError as fault:
         unread = str(fault)
-    states = [event for event in lines if event["event"] == STATE]
-    orders = [event for event in lines if event["event"] == ORDER and _time(event) > now - _HOUR]
+    states = [event for event in lines if event["event"] == Kind.STATE]
+    orders = [event for event in lines if event["event"] == Kind.ORDER and _time(event) > now - _HOUR]
     failed = tuple(str(event.get("detail")) for event in orders if event.get("outcome") not in _NO_FAULT)
     state = (str(states[-1].get("state")), str(states[-1].get("why"))) if states else ("", "")
     wanted = acting and (here or manager is not None)
@@ -116,7 +120,7 @@ def facts_of(
 def _recent(lines: Iterable[bytes], now: int) -> Iterator[Event]:
     """Yield the events of states and orders. Parse only these, since a journal may have any size."""
     for line in lines:
-        if kind_of(line) in {STATE, ORDER}:
+        if kind_of(line) in {Kind.STATE, Kind.ORDER}:
             event = event_of(line)
             if event is not None and _time(event) <= now:
                 yield event

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from drainwise.agent.act_outcome import Act, CycleOutcome
-from drainwise.agent.cycle import AgentCycle, Cycle
+from drainwise.agent.cycle import AgentCycle, AskAgain, ConfirmedWithdrawals, Cycle
+from drainwise.agent.cycle_facts import Act, CycleOutcome
 from drainwise.agent.lock import AgentLock
-from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
-from drainwise.agent.state import StateLog, state_of, without_figures
 from drainwise.common.backoff import delay
 from drainwise.facts.errors import DrainwiseError
 from drainwise.facts.units import duration
-from drainwise.journal.event import SKIPPED
+from drainwise.journal.entries import state_event
+from drainwise.journal.event import Outcome, State
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory
 from drainwise.service.notify import Notifier
@@ -122,7 +123,7 @@ class Loop:
         self._failures = self._failures + 1 if cycle.fault or cycle.halted else 0
         if cycle.fault:
             self._confirmed.interrupted()
-        cycle = replace(cycle, next_in=rest(current.period, current.longest_pause, self._failures, cycle.seconds))
+        cycle = replace(cycle, next_in=rest(current.period, self._failures, cycle.seconds))
         state = state_of(cycle, switch, current.acting)
         self._state.tell(state, self._clock())
         lines = [] if cycle.outcome is None else list(_done(cycle.outcome))
@@ -189,7 +190,7 @@ def _done(outcome: CycleOutcome) -> Iterator[str]:
     """Yield a line for each act of a cycle, done or failed."""
     acts: list[Act[Any]] = [*outcome.acts, *outcome.withdrawn]
     for act in acts:
-        if act.outcome != SKIPPED:
+        if act.outcome != Outcome.SKIPPED:
             pilot = act.order.pilot
             yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {act.outcome}: {act.detail}"
     yield from outcome.followups
@@ -198,15 +199,17 @@ def _done(outcome: CycleOutcome) -> Iterator[str]:
 
 
 _LEAST_REST = 0.1  # of the period, also when a cycle took longer than that
+LONGEST_PAUSE = 600.0
+"""Seconds between two tries at most while the batch system does not answer; no less than a period."""
 
 
-def rest(period: float, longest_pause: float, failures: int, seconds: float) -> float:
+def rest(period: float, failures: int, seconds: float) -> float:
     """Return the seconds from the end of a cycle, which took `seconds`, to the next.
 
     failures: how many cycles in a row have failed, this one included. Without one, the next begins a `period` after
-    this one did. After the first the pause is a period, and it doubles with each further one, up to `longest_pause`.
+    this one did. After the first the pause is a period, and it doubles with each further one, up to `LONGEST_PAUSE`.
     """
-    return delay(failures, period, longest_pause) or max(period - seconds, period * _LEAST_REST)
+    return delay(failures, period, max(period, LONGEST_PAUSE)) or max(period - seconds, period * _LEAST_REST)
 
 
 def is_thrown(path: str) -> bool:
@@ -218,3 +221,53 @@ def is_thrown(path: str) -> bool:
     except OSError:
         return True
     return True
+
+
+_FIGURES = re.compile("[0-9]+")
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """One of the states of `journal.event`, and why."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+def state_of(cycle: Cycle, kill_switch: str, wanted: bool) -> AgentState:
+    """Return the state after a cycle; kill_switch: its path when it is there, else "". wanted: whether it is to act."""
+    fault = cycle.fault or cycle.halted
+    if fault:
+        return AgentState(State.BACKING_OFF, fault)
+    if not wanted:
+        return AgentState(State.DRY_RUN, "no order is given until [agent] act = yes, or --act")
+    if kill_switch:
+        return AgentState(State.PAUSED, f"no order is given while {kill_switch} is there")
+    return AgentState(State.OK, "gives the orders of each plan")
+
+
+def without_figures(text: str) -> str:
+    """Return the text with `#` for each number, to compare sentences without their figures."""
+    return _FIGURES.sub("#", text)
+
+
+class StateLog:
+    """Says each change once, in a line and in the journal. A fault whose figures alone have changed is the same."""
+
+    def __init__(self, say: Callable[[str], None], journal: Journal | None) -> None:
+        self._say, self._journal = say, journal
+        self._known = ("", "")
+
+    def tell(self, state: AgentState, now: int) -> None:
+        """Log the state at `now` (UNIX s) if it has changed. A journal that cannot be written is a state itself."""
+        known = state.name, without_figures(state.why)
+        if known == self._known:
+            return
+        self._known = known
+        self._say(str(state))
+        if self._journal is not None:
+            with suppress(DrainwiseError):
+                self._journal.write(state_event(state.name, state.why, now))

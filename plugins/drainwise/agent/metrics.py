@@ -15,24 +15,9 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from drainwise import __version__
-from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.pool_view import PoolView
-from drainwise.journal.event import (
-    BACKING_OFF,
-    DENIED,
-    DONE,
-    DRY_RUN,
-    OK,
-    PAUSED,
-    REFUSED,
-    SKIPPED,
-    UNANSWERED,
-    UNREACHABLE,
-    Event,
-    number,
-    truth,
-)
+from drainwise.agent.cycle_facts import Act, CycleOutcome, PoolView
+from drainwise.journal.event import Event, Outcome, State, number, truth
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.facts import Account
 from drainwise.pool.node_versions import UNKNOWN
@@ -44,8 +29,8 @@ MOST_ACCOUNTS = 50
 OTHERS = "(others)"
 
 _RESULTS = ACTED, DRY, FAULT = "acted", "dry_run", "fault"
-_OUTCOMES = (DONE, SKIPPED, REFUSED, DENIED, UNREACHABLE, UNANSWERED)
-_STATES = (OK, DRY_RUN, PAUSED, BACKING_OFF)
+_OUTCOMES = (Outcome.DONE, Outcome.SKIPPED, Outcome.REFUSED, Outcome.DENIED, Outcome.UNREACHABLE, Outcome.UNANSWERED)
+_STATES = (State.OK, State.DRY_RUN, State.PAUSED, State.BACKING_OFF)
 _ENDS = LEFT, VACATED, BY_OTHERS = "left", "vacated", "by_others"
 
 _POLICY = "policy"
@@ -243,7 +228,7 @@ class Metrics:
     def _done(self, outcome: CycleOutcome, policy: str) -> None:
         for act in outcome.acts:
             self._counters["orders_total"].labels(policy, act.outcome).inc()
-            if act.outcome == DONE:
+            if act.outcome == Outcome.DONE:
                 self._count_order(act)
         for result in outcome.withdrawn:
             self._counters["withdrawn_total"].labels(result.outcome).inc()

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from drainwise.agent.act_outcome import ON_ITS_WAY, RUN_GONE
-from drainwise.agent.pool_view import CycleBasis
+from drainwise.agent.cycle_facts import ON_ITS_WAY, RUN_GONE, CycleBasis
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.history import cancelled_runs, with_unanswered
 from drainwise.reclaim.plan import Order, Plan, Withdrawal

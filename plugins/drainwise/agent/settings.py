@@ -21,6 +21,5 @@ class AgentSettings:
     settings: ReclaimSettings
     acting: bool
     period: float
-    longest_pause: float
     kill_switch: str
     requests: RequestFiles

@@ -17,7 +17,7 @@ from drainwise.common.printable import ascii_line, printable
 from drainwise.facts.errors import UsageError
 from drainwise.journal.file import Journal, JournalFile
 from drainwise.journal.read import files_of
-from drainwise.journal.views.view_files import NOBODY, VIEWS, JournalWithViews
+from drainwise.journal.views import NOBODY, VIEWS, JournalWithViews
 from drainwise.requests.request import RequestFiles
 from drainwise.siteconfig import SiteConfig
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from drainwise.journal.memory import Memory
     from drainwise.pool.facts import Snapshot
     from drainwise.reclaim.history import History
-    from drainwise.reclaim.settings import ReclaimSettings
 
 _LONGEST_LINE = 500
 
@@ -38,7 +37,6 @@ def setup_of(args: argparse.Namespace) -> AgentSettings:
         settings=site,
         acting=args.act or (args.loop and agent.act == "yes"),
         period=agent.period if args.period is None else args.period,
-        longest_pause=agent.longest_pause,
         kill_switch=agent.kill_switch,
         requests=requests_of(args),
     )
@@ -115,16 +113,14 @@ def memory_of(path: str | None, must_read: bool, say: Callable[[str], None] = to
     return memory
 
 
-def history_of(
-    path: str | None, snapshot: Snapshot, settings: ReclaimSettings, say: Callable[[str], None] = to_standard_error
-) -> History:
+def history_of(path: str | None, snapshot: Snapshot, say: Callable[[str], None] = to_standard_error) -> History:
     """Return what the agent knows, by the journal at `path`, when it decides on this snapshot; nothing without one.
 
     Payloads that run now count for how long such payloads run, as they do for the agent.
     """
     memory = memory_of(path, must_read=False, say=say)
     memory.payloads_seen(snapshot)
-    return memory.history(snapshot.taken, settings)
+    return memory.history(snapshot.taken)
 
 
 def journal_to_look_at(args: argparse.Namespace) -> str | None:

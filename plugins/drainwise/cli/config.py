@@ -15,10 +15,9 @@ from drainwise.cli.text import document
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
-from drainwise.siteconfig.feature_sections import CONDITIONS, KIND, KindSection
-from drainwise.siteconfig.schema import SECTIONS
-from drainwise.siteconfig.scope_section import SCOPE, ScopeSection
-from drainwise.siteconfig.table import keys_of
+from drainwise.siteconfig.kinds import keys_of
+from drainwise.siteconfig.node_sections import CONDITIONS, KIND, KindSection
+from drainwise.siteconfig.schema import SCOPE, SECTIONS, ScopeSection
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System
 

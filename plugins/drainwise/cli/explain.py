@@ -20,9 +20,8 @@ from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import clock
 from drainwise.journal.event import Event, text
-from drainwise.journal.explain import as_json, explain, in_words
+from drainwise.journal.explain import Sought, as_json, explain, in_words
 from drainwise.journal.read import PassedOver, first_time, unusable_lines
-from drainwise.journal.stories import Sought
 
 _NAMING = "--user, --account, --node, --vo, --ce-job, --subject, --factory, --entry"
 

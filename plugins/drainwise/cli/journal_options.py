@@ -12,7 +12,7 @@ from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.facts.errors import UsageError
 from drainwise.identity.identity import ANYBODY, PilotIdentity, identity_of
 from drainwise.journal.read import PassedOver, files_of, names_in
-from drainwise.journal.views.view_files import VIEWS, views_in
+from drainwise.journal.views import VIEWS, views_in
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig
 from drainwise.systems.find import offering
 from drainwise.systems.system import System

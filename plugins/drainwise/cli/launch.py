@@ -16,7 +16,7 @@ from functools import partial
 from drainwise.cli.arguments import whole
 from drainwise.cli.launch_output import Console, check_written, plan_json, plan_lines, put, result_json, result_lines
 from drainwise.cli.text import document, json_text
-from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.facts.errors import PoolError, PoolUnreachable, UsageError
 from drainwise.launch.backend import Backend, LaunchPlace
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.work import DONE
@@ -209,17 +209,18 @@ def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
     scratch = directory if os.path.isdir(directory) else os.path.dirname(os.path.abspath(args.file))
     pools[LOCAL] = pool = pool_of(launch.backends.get(LOCAL, {}), scratch, args.file)
     store = None
-    if not args.again and os.path.exists(f"{directory}/{FILE}"):
-        store = Store(directory)
+    if os.path.exists(f"{directory}/{FILE}"):
+        with contextlib.suppress(*[UsageError] if args.again else []):  # a state that --again would replace
+            store = Store(directory)
     try:
         engine = Engine(store.rules() if store else None)
         place_here = partial(placed, pools=pools, only_here=args.backend == LOCAL)
         engine.add(map(place_here, launch.works))
-        if store:
+        if store and not args.again:
             Additions(
                 f"{directory}/{JOBS}", engine, store, launch.reader, place_here, Console(sys.stderr).say
             ).look_first()
-        earlier = recall(engine, store, engine.graph.jobs) if store else 0
+        earlier = recall(engine, store, engine.graph.jobs, args.again) if store else 0
     finally:
         if store:
             store.close()

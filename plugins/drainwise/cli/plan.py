@@ -79,10 +79,10 @@ def _run(args: argparse.Namespace) -> int:
     # What the agent remembers counts in its next cycle; a saved snapshot has nothing to do with it, and a what-if only
     # with what says how far pilots are believed and how long they should run.
     is_of_now = what_if is None and args.snapshot is None
-    history = history_of(journal_to_look_at(args) if args.snapshot is None else None, snapshot, settings)
+    history = history_of(journal_to_look_at(args) if args.snapshot is None else None, snapshot)
     if what_if is not None:
         known = history
-        history = History(trust=known.trust, broken=known.broken, spared=known.spared, run_times=known.run_times)
+        history = History(trust=known.trust, broken=known.broken, run_times=known.run_times)
     requests = requests_of(args).standing(snapshot.taken)[0] if is_of_now else ()
     if args.by is not None:
         from drainwise.cli.on_request import request_of

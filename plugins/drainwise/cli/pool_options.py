@@ -15,8 +15,8 @@ from drainwise.facts.scope_rules import ScopeRules
 from drainwise.local.system import add_directory
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy, policy_names
-from drainwise.reclaim.seen_payloads import StuckRules
-from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings, Trust
+from drainwise.reclaim.seen_pilots import StuckRules
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 from drainwise.systems.find import FALLBACK, named, offering, own, tried
 from drainwise.systems.system import System
@@ -94,7 +94,7 @@ def site_of(args: argparse.Namespace) -> SiteConfig:
 def settings_of(args: argparse.Namespace) -> ReclaimSettings:
     """Return the bounds of a cycle by site file and command line. Raises ConfigurationError, and as `system_of`."""
     site = site_of(args)
-    reclaim, trust = site.reclaim, site.trust
+    reclaim = site.reclaim
     system = system_of(args)
     timings = system.timings(site)
     return ReclaimSettings(
@@ -112,21 +112,15 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         vacate=timings.vacate,
         order_latency=timings.order_latency,
         min_age=reclaim.min_age,
-        min_between_acts=reclaim.min_between_acts,
-        retry_after=reclaim.retry_after,
         time_to_start=reclaim.time_to_start,
-        demand_pause=reclaim.demand_pause,
         drain_only=reclaim.drain_only == "yes",
-        priority_first=reclaim.priority_first == "yes",
-        priority_weight=reclaim.priority_weight,
         waiting_cost=float(reclaim.waiting_cost) if (args.policy or reclaim.policy) == OPEN_NEED else 0.0,
-        stuck=StuckRules(reclaim.stuck_after, reclaim.stuck_first == "yes", site.pilot.stale_after),
+        stuck=StuckRules(reclaim.stuck_after, site.pilot.stale_after),
         scope=_scope(site, system),
         max_cores_hour=reclaim.max_cores_per_hour,
         max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
         extra_cores=None if reclaim.extra_cores == "auto" else int(reclaim.extra_cores),
         reports_compete=reclaim.reports_compete,
-        trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )
 
 

@@ -36,8 +36,8 @@ from drainwise.journal.history import (
     reported_parts,
 )
 from drainwise.journal.read import PassedOver
+from drainwise.journal.remembered import unused_in
 from drainwise.journal.report import DAY, PartSums, Report, Sums, as_json, report_on
-from drainwise.journal.unmet import unused_in
 
 _ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))
 """The ends of orders, and the turn in which each column is left out where the window is narrow."""
@@ -146,8 +146,8 @@ def _part_lines(report: Report, limit: int | None, paper: Paper) -> list[str]:
 
 
 def _part_cells(sums: PartSums) -> list[str]:
-    counts = (sums.wishes, sums.pilots, sums.cores)
-    return [*map(str, counts), core_hours(sums.core_seconds), core_hours(sums.wasted)]
+    counts = (sums.wishes, sums.pilots, sums.cores_returned)
+    return [*map(str, counts), core_hours(sums.core_seconds_returned), core_hours(sums.realised_waste)]
 
 
 def _headings() -> list[Heading]:

@@ -60,6 +60,11 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--force goes with --at TIME")
     planned_shutdown.expire(file, now)
     planned, remark = planned_shutdown.read(file, now)
+    if args.at is not None and args.file is None and not os.path.exists(args.settings):
+        remark = remark or (
+            f"no job is notified: no hook is installed here, as {args.settings} is missing; drainwise config writes it,"
+            " --file PATH plans for hooks that read another file, --cancel drops the plan"
+        )
     if args.json:
         print(json.dumps(document("shutdown", {"file": file, "shutdowntime": planned, "remark": remark})))
     elif planned is None:

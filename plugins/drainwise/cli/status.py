@@ -22,12 +22,11 @@ from drainwise.pool.node_versions import UNKNOWN, mixed_line
 from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.candidates import candidate_of
+from drainwise.reclaim.counted_demand import paused, unplaced
 from drainwise.reclaim.history import History
-from drainwise.reclaim.paused_demand import paused
 from drainwise.reclaim.plan_json import candidate_as_json
-from drainwise.reclaim.seen_payloads import with_expected_ends, with_stuck
+from drainwise.reclaim.seen_pilots import with_expected_ends, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.untaken_room import unplaced
 
 _DETAILS = f"""\
 columns of --format and --sort:
@@ -135,7 +134,7 @@ class Status:
         if self._pool is None:
             self._pool = open_pool(self._args)
         found, said = self._pool.snapshot(now), list[str]()
-        history = history_of(journal_to_look_at(self._args), found, self._settings, said.append)
+        history = history_of(journal_to_look_at(self._args), found, said.append)
         found = with_scope(found, self._settings.scope)
         found = with_stuck(with_expected_ends(found, history.run_times, now), now, self._settings.stuck)
         return dataclasses.replace(found, notices=(*found.notices, *said)), history

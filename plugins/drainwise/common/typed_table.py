@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Generic, NoReturn, TypeVar
 
 from drainwise.facts.errors import ConfigurationError
@@ -203,6 +203,18 @@ def read_table(
         if key not in found:
             raise wrong(key, "missing", kinds[key].expected)
     return {key: read_value(key, value, kinds[key], wrong) for key, value in found.items()}
+
+
+def key(kind: Kind[Any], default: Any = MISSING) -> Any:
+    """Return a field of a dataclass that is a key of a table; one without a default is required."""
+    return field(default=default, metadata={"kind": kind})
+
+
+def read_keys(found: object, fields_of: type[Any], wrong: Wrong) -> dict[str, Any]:
+    """Return the values of a table whose keys are fields of a dataclass, made by `key`. Raises as `read_table`."""
+    kinds = {one.name: (one.metadata["kind"], one.default) for one in fields(fields_of) if "kind" in one.metadata}
+    required = [name for name, (_, default) in kinds.items() if default is MISSING]
+    return read_table(found, {name: kind for name, (kind, _) in kinds.items()}, wrong, required)
 
 
 def refuse_unknown(found: Mapping[Any, object], known: Collection[str], wrong: Wrong) -> None:

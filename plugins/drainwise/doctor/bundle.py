@@ -22,8 +22,8 @@ from drainwise.doctor.facts import MachineFacts
 from drainwise.doctor.judge import judge, next_step
 from drainwise.facts.errors import UsageError
 from drainwise.pool.finding import Finding
+from drainwise.siteconfig.kinds import keys_of
 from drainwise.siteconfig.schema import SECTIONS
-from drainwise.siteconfig.table import keys_of
 
 if TYPE_CHECKING:
     from drainwise.siteconfig import SiteConfig

@@ -157,7 +157,7 @@ class HTCondor(System):
 def _master_service() -> ServiceManager | None:
     """Return condor_master as the agent's service manager; None where this machine has no agent below it."""
     from drainwise.agent.health import ServiceManager
-    from drainwise.htcondor.ads.bindings import htcondor2
+    from drainwise.htcondor.ads.query import htcondor2
     from drainwise.htcondor.setup.master_log import endings_in, is_below_master, tail_of
 
     if not is_below_master(str(htcondor2.param.get("DAEMON_LIST") or "")):

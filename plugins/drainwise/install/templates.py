@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.install.rendered_tree import RenderedFile
-from drainwise.siteconfig.feature_sections import CONDITIONS, NodeFacts
+from drainwise.siteconfig.node_sections import CONDITIONS, NodeFacts
 from drainwise.siteconfig.schema import SECTIONS, SiteConfig
 
 if TYPE_CHECKING:

@@ -6,18 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from drainwise.journal.entries import found_late_event, not_done_event
-from drainwise.journal.event import (
-    DENIED,
-    DONE,
-    FAILED,
-    NOT_DONE,
-    REFUSED,
-    UNANSWERED,
-    UNREACHABLE,
-    Event,
-    moment,
-    text,
-)
+from drainwise.journal.event import Event, Outcome, moment, text
 from drainwise.journal.outcomes import past_order
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import KILL
@@ -26,7 +15,7 @@ from drainwise.reclaim.history import HOUR, IN_DOUBT, NodeFault, PastOrder
 _SETTLED = 30
 """Seconds from the first report of a pilot that shows no order to the one after which the order was not carried out."""
 
-_MAY_STAND = (FAILED, UNANSWERED, NOT_DONE)
+_MAY_STAND = (Outcome.FAILED, Outcome.UNANSWERED, Outcome.NOT_DONE)
 
 
 class Doubts:
@@ -45,20 +34,20 @@ class Doubts:
         self._refused.pop(run, None)
         if outcome in _MAY_STAND:
             self._late[run] = order
-        if outcome in (FAILED, REFUSED):
+        if outcome in (Outcome.FAILED, Outcome.REFUSED):
             self._refused[run] = time
-        if outcome != UNANSWERED:
+        if outcome != Outcome.UNANSWERED:
             self._without.pop(run, None)
         self._note_node(order, time)
 
     def _note_node(self, order: Event, time: int) -> None:
         node, outcome = text(order, "node"), order.get("outcome")
-        if outcome == DONE:
+        if outcome == Outcome.DONE:
             self._nodes.pop(node, None)
-        elif outcome in (DENIED, UNREACHABLE, UNANSWERED) and order.get("only") == node:
+        elif outcome in (Outcome.DENIED, Outcome.UNREACHABLE, Outcome.UNANSWERED) and order.get("only") == node:
             before = self._nodes.get(node)
-            self._nodes[node] = NodeFault(time, 1 if before is None else before.count + 1, outcome == DENIED)
-        elif outcome == NOT_DONE and order.get("only") == node and node in self._nodes:
+            self._nodes[node] = NodeFault(time, 1 if before is None else before.count + 1, outcome == Outcome.DENIED)
+        elif outcome == Outcome.NOT_DONE and order.get("only") == node and node in self._nodes:
             # While it was in doubt no order was given in its place: the node is left alone from now on.
             self._nodes[node] = replace(self._nodes[node], time=moment(order, "found"))
 
@@ -79,7 +68,7 @@ class Doubts:
         return {name: replace(one, time=min(one.time, now)) for name, one in self._nodes.items()}
 
     def _unanswered(self) -> dict[str, Event]:
-        return {run: one for run, one in self._late.items() if one.get("outcome") == UNANSWERED}
+        return {run: one for run, one in self._late.items() if one.get("outcome") == Outcome.UNANSWERED}
 
     def seen(self, running: Mapping[str, Pilot], taken: int, now: int) -> list[dict[str, object]]:
         """Return as events what the running pilots show of these orders at `now` (UNIX s); taken: when they were read.
@@ -98,7 +87,7 @@ class Doubts:
             order, pilot = self._late[run], running[run]
             if pilot.deadline is not None or (pilot.leaving and order.get("kind") == KILL):
                 found.append(found_late_event(order, now))
-            elif order.get("outcome") == UNANSWERED:
+            elif order.get("outcome") == Outcome.UNANSWERED:
                 why = self._why_not_done(run, order, taken if pilot.heard is None else min(taken, pilot.heard), now)
                 found += [not_done_event(order, why, now)] if why else []
         return found

@@ -10,20 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from drainwise.identity.identity import as_values
-from drainwise.journal.event import (
-    DECISION,
-    DONE,
-    ENDED,
-    FOLLOWUP,
-    NEED,
-    NOT_DONE,
-    ORDER,
-    PART,
-    STATE,
-    VERSION,
-    WITHDRAWAL,
-    Event,
-)
+from drainwise.journal.event import VERSION, Event, Kind, Outcome
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -58,26 +45,16 @@ def decision_event(
     """Return the event of the decision made at `now`; it is written before any act.
 
     snapshot: see `snapshot_hash`. chosen: the orders. spared: those left alone that would have been the
-    next, the least wasteful first, at most MOST_SPARED of `spared_count`. spared_runs: all of them, where the site lets
-    protection run out. requests: those that orders are for, of those that stand; of many nodes the first MOST_NODES.
+    next, the least wasteful first, at most MOST_SPARED of `spared_count`. requests: those that orders are for, of those
+    that stand; of many nodes the first MOST_NODES.
     """
     balance = plan.balance
     more: dict[str, object] = {}
-    giving = [user for user in plan.users if user.orders]
     served = {order.request for order in plan.orders}
     if found := [_request(one) for one in requests if one.name in served]:
         more["requests"] = found
-    if any(user.open.settings.trust.spared > 0 for user in giving):
-        more["spared_runs"] = [
-            {
-                "account": user.account,
-                "user": user.user,
-                "runs": [user.open.pilots[row].run for row in user.spared_rows.tolist()],
-            }
-            for user in giving
-        ]
     return _event(
-        DECISION,
+        Kind.DECISION,
         now,
         acting=acting,
         taken=plan.taken,
@@ -147,7 +124,7 @@ def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, o
     head: dict[str, object] = {"outcome": outcome, "detail": detail}
     head |= {"only": only} if only else {}
     head |= {"policy": plan.policy, "deficit": plan.balance.deficit}
-    return _event(ORDER, now, **head, taken=plan.taken, **_order(order, plan.taken))
+    return _event(Kind.ORDER, now, **head, taken=plan.taken, **_order(order, plan.taken))
 
 
 def part_event(
@@ -158,7 +135,7 @@ def part_event(
     counted: of these the cores that are counted on, what it has returned included.
     """
     return _event(
-        PART,
+        Kind.PART,
         now,
         outcome=outcome,
         detail=detail,
@@ -183,7 +160,15 @@ def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, objec
     head = {name: decision.get(name) for name in ("policy", "deficit", "taken")}
     detail = "found in the batch system: the agent ended before it could write this down"
     time = decision["time"]
-    return {**_event(ORDER, now), "time": time, "outcome": DONE, "detail": detail, **head, "found": now, **chosen}
+    return {
+        **_event(Kind.ORDER, now),
+        "time": time,
+        "outcome": Outcome.DONE,
+        "detail": detail,
+        **head,
+        "found": now,
+        **chosen,
+    }
 
 
 def found_late_event(order: Event, now: int) -> dict[str, object]:
@@ -192,12 +177,12 @@ def found_late_event(order: Event, now: int) -> dict[str, object]:
     order: its event. It counts from then.
     """
     detail = "found in the batch system: it stands, though nobody had answered it"
-    return {**order, "outcome": DONE, "detail": detail, "found": now}
+    return {**order, "outcome": Outcome.DONE, "detail": detail, "found": now}
 
 
 def not_done_event(order: Event, why: str, now: int) -> dict[str, object]:
     """Return the event of an unanswered `order` that counts as not carried out from `now` (UNIX s) on."""
-    return {**order, "outcome": NOT_DONE, "detail": why, "found": now}
+    return {**order, "outcome": Outcome.NOT_DONE, "detail": why, "found": now}
 
 
 def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int) -> dict[str, object]:
@@ -208,7 +193,7 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
     pilot = withdrawal.pilot
     postpones = None if pilot.report is None else pilot.report.can_postpone_last_job
     return _event(
-        WITHDRAWAL,
+        Kind.WITHDRAWAL,
         now,
         outcome=outcome,
         detail=detail,
@@ -225,22 +210,22 @@ def found_withdrawal_event(order: OpenOrder, now: int) -> dict[str, object]:
     """Return the event of an order that the batch system shows no more: withdrawn by anybody, and not written."""
     detail = "found in the batch system: the order does not stand any more"
     more = {"ordered_deadline": order.deadline, "saved": None, "reason": "not known", "found": now}
-    return _event(WITHDRAWAL, now, outcome=DONE, detail=detail, **_whose(order), **more)
+    return _event(Kind.WITHDRAWAL, now, outcome=Outcome.DONE, detail=detail, **_whose(order), **more)
 
 
 def need_event(since: Mapping[str, int], now: int) -> dict[str, object]:
     """Return the event that replaces all earlier ones of its kind; since: when each account's need opened, UNIX s."""
-    return _event(NEED, now, since=[{"account": name, "since": time} for name, time in sorted(since.items())])
+    return _event(Kind.NEED, now, since=[{"account": name, "since": time} for name, time in sorted(since.items())])
 
 
 def followup_event(what: str, now: int) -> dict[str, object]:
     """Return the event of one follow-up; what: the thing finished now, in words."""
-    return _event(FOLLOWUP, now, detail=what)
+    return _event(Kind.FOLLOWUP, now, detail=what)
 
 
 def state_event(state: str, why: str, now: int) -> dict[str, object]:
     """Return the event of a change of the agent's state, and why."""
-    return _event(STATE, now, state=state, why=why)
+    return _event(Kind.STATE, now, state=state, why=why)
 
 
 def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]:
@@ -252,7 +237,7 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
     """
     realised, possible = realised_waste(order, ending)
     return _event(
-        ENDED,
+        Kind.ENDED,
         now,
         **_whose(order),
         started=order.started,

@@ -6,26 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from drainwise.identity.identity import ANYBODY, PilotIdentity
-from drainwise.journal.event import (
-    DONE,
-    ENDED,
-    FAILED,
-    NOT_DONE,
-    ORDER,
-    PART,
-    RETURNED,
-    UNANSWERED,
-    WITHDRAWAL,
-    Event,
-    moment,
-    number,
-    objects,
-    text,
-    truth,
-    whole,
-)
+from drainwise.journal.event import Event, Kind, Outcome, moment, number, objects, text, truth, values_in, whole
+from drainwise.journal.explain import identity_in
 from drainwise.journal.read import PassedOver, events_of
-from drainwise.journal.stories import identity_in
 
 OPEN = "no end known"
 """Its pilot still runs, or it is not known yet how it ended."""
@@ -77,10 +60,10 @@ def reported_orders(paths: Iterable[str], begin: int, passed_over: PassedOver | 
     standing: dict[str, int] = {}  # place of the last order that was given to a run and has no end yet
     doubtful: dict[str, int] = {}  # place of the last order to a run of which nobody said whether it was given
     passed_over = passed_over or PassedOver()
-    for event in events_of(paths, ORDER, WITHDRAWAL, ENDED, passed_over=passed_over):
+    for event in events_of(paths, Kind.ORDER, Kind.WITHDRAWAL, Kind.ENDED, passed_over=passed_over):
         try:
             run = text(event, "run")
-            if event["event"] == ORDER:
+            if event["event"] == Kind.ORDER:
                 if moment(event, "time") < begin:
                     standing.pop(run, None)  # what follows belongs to an order of before
                     continue
@@ -89,11 +72,11 @@ def reported_orders(paths: Iterable[str], begin: int, passed_over: PassedOver | 
                     place = len(found)
                     found.append(order)
                 found[place] = order
-                if event.get("outcome") == DONE:
+                if event.get("outcome") == Outcome.DONE:
                     standing[run] = place
-                elif event.get("outcome") in (UNANSWERED, NOT_DONE, FAILED):
+                elif event.get("outcome") in (Outcome.UNANSWERED, Outcome.NOT_DONE, Outcome.FAILED):
                     doubtful[run] = place
-            elif event.get("outcome", DONE) == DONE and run in standing:
+            elif event.get("outcome", Outcome.DONE) == Outcome.DONE and run in standing:
                 place = standing.pop(run)
                 found[place] = _ended(found[place], event)
         except ValueError:
@@ -103,14 +86,9 @@ def reported_orders(paths: Iterable[str], begin: int, passed_over: PassedOver | 
 
 def _ordered(event: Event) -> ReportedOrder:
     return ReportedOrder(
-        run=text(event, "run"),
-        name=text(event, "name"),
-        account=text(event, "account"),
-        user=text(event, "user"),
-        cores=whole(event, "cores"),
+        **values_in(event, ReportedOrder, "run", "name", "account", "user", "cores", "deadline"),
         ordered=moment(event, "time"),
-        deadline=moment(event, "deadline"),
-        end=OPEN if event.get("outcome") == DONE else NOT_ORDERED,
+        end=OPEN if event.get("outcome") == Outcome.DONE else NOT_ORDERED,
         believed=event.get("claims") is not None,
         predicted=round(number(event, "promised")),
         identity=identity_in(event),
@@ -120,7 +98,7 @@ def _ordered(event: Event) -> ReportedOrder:
 
 
 def _ended(order: ReportedOrder, event: Event) -> ReportedOrder:
-    if event["event"] == WITHDRAWAL:
+    if event["event"] == Kind.WITHDRAWAL:
         return replace(order, end=WITHDRAWN)
     ended = moment(event, "ended")
     end = VACATED if truth(event, "vacated") else IN_TIME if ended <= order.deadline else LATE
@@ -154,14 +132,14 @@ def reported_parts(paths: Iterable[str], begin: int, passed_over: PassedOver | N
     """
     found: list[ReportedPart] = []
     passed_over = passed_over or PassedOver()
-    for event in events_of(paths, PART, RETURNED, passed_over=passed_over, is_first=False):
+    for event in events_of(paths, Kind.PART, Kind.RETURNED, passed_over=passed_over, is_first=False):
         try:
             time = moment(event, "time")
             if time < begin:
                 continue
-            if event["event"] == RETURNED:
+            if event["event"] == Kind.RETURNED:
                 found += [part_of(one, time) for one in objects(event, "pilots")]
-            elif event.get("outcome") == DONE and whole(event, "asked") > whole(event, "returned"):
+            elif event.get("outcome") == Outcome.DONE and whole(event, "asked") > whole(event, "returned"):
                 whose = (*_names_in(event), time, identity_in(event))
                 found.append(ReportedPart(*whose, is_wish=True, node=_node_in(event)))
         except ValueError:

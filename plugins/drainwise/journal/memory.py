@@ -1,4 +1,4 @@
-"""The journal as the memory of earlier cycles: limits, trust, spared counts and orders whose end is not yet known.
+"""The journal as the memory of earlier cycles: limits, trust and orders whose end is not yet known.
 
 It only ever remembers. What stands is what the batch system shows: without a journal nobody gets two orders, and no
 wrong run either; the limits of an hour and the trust in a user begin anew.
@@ -12,52 +12,51 @@ from typing import TYPE_CHECKING
 
 from drainwise.journal.doubts import Doubts
 from drainwise.journal.entries import ended_event, found_order_event, found_withdrawal_event, gist_of, need_event
-from drainwise.journal.event import (
-    DECISION,
-    DEMAND,
-    DENIED,
-    DONE,
-    ENDED,
-    NEED,
-    NOT_DONE,
-    ORDER,
-    PART,
-    PAYLOADS,
-    PILOTS,
-    REFUSED,
-    RETURNED,
-    SKIPPED,
-    UNANSWERED,
-    UNREACHABLE,
-    UNTAKEN,
-    WITHDRAWAL,
-    Event,
-    moment,
-    objects,
-    text,
-    texts,
-    truth,
-    whole,
-)
+from drainwise.journal.event import Event, Kind, Outcome, moment, objects, text, truth, whole
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, broken_probability, open_order_of, outcome_of, past_order
-from drainwise.journal.payloads import SeenPayloads
-from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
-from drainwise.journal.returned import ReturnedSeen
-from drainwise.journal.unmet import unmet_event, unmet_of, untaken_event, untaken_of
+from drainwise.journal.remembered import (
+    PilotsSeen,
+    ReturnedSeen,
+    SeenPayloads,
+    unmet_event,
+    unmet_of,
+    untaken_event,
+    untaken_of,
+)
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.facts import Ending, Snapshot
-from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
+from drainwise.reclaim.counted_demand import UntakenRoom, watched_room
+from drainwise.reclaim.history import (
+    DAY,
+    PAUSE,
+    WINDOW,
+    History,
+    PastOrder,
+    PilotOutcome,
+    that_count,
+    trust_by_user,
+)
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, watched, with_orders
-from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, UNTAKEN, NEED, PAYLOADS, PILOTS, RETURNED, PART)
-_NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
+_REMEMBERED = (
+    Kind.ORDER,
+    Kind.WITHDRAWAL,
+    Kind.ENDED,
+    Kind.DEMAND,
+    Kind.UNTAKEN,
+    Kind.NEED,
+    Kind.PAYLOADS,
+    Kind.PILOTS,
+    Kind.RETURNED,
+    Kind.PART,
+)
+_NOT_GIVEN = (Outcome.SKIPPED, Outcome.REFUSED, Outcome.DENIED, Outcome.UNREACHABLE, Outcome.NOT_DONE)
 
 
 class Memory:
@@ -67,7 +66,6 @@ class Memory:
         self._orders: dict[str, PastOrder] = {}  # by run: the last order to it
         self._open: dict[str, OpenOrder] = {}
         self._outcomes: dict[str, PilotOutcome] = {}
-        self._spared: dict[tuple[str, str], dict[str, int]] = {}
         self._unwritten: dict[str, dict[str, object]] = {}  # chosen by an acting decision, of which no order tells yet
         self._doubts = Doubts()
         self.passed_over = PassedOver()
@@ -96,28 +94,24 @@ class Memory:
             kind = kind_of(line)
             if kind in _REMEMBERED:
                 after.append(memory._note_line(line, now))
-            elif kind == DECISION:
+            elif kind == Kind.DECISION:
                 last, after = line, []
-                if b'"spared_runs":' in line:
-                    memory._note_line(line, now)
             elif kind is None:
                 memory.passed_over.lines += 1
         # Of all decisions only the last one can have orders of which nothing was written; the others need no reading.
         if last:
-            memory._note_line(last, now, again=b'"spared_runs":' in last)
+            memory._note_line(last, now)
         for event in after:
             memory._unwritten.pop(str(event.get("run")), None)
         return memory
 
-    def _note_line(self, line: bytes, now: int, again: bool = False) -> Event:
+    def _note_line(self, line: bytes, now: int) -> Event:
         event = event_of(line)
         if event is None:
             self.passed_over.lines += 1
             return {}
         if "time" in event and moment(event, "time") > now:
             event = {**event, "time": now}
-        if again:
-            event = {name: value for name, value in event.items() if name != "spared_runs"}
         try:
             self.note(event)
         except ValueError:
@@ -128,17 +122,17 @@ class Memory:
     def note(self, event: Event) -> None:
         """Remember what was just written. Raises ValueError for an event that is not sound."""
         kind = event.get("event")
-        if kind == DECISION:
+        if kind == Kind.DECISION:
             self._decided(event)
-        elif kind == ORDER:
+        elif kind == Kind.ORDER:
             self._ordered(event)
-        elif kind == WITHDRAWAL and event.get("outcome") == DONE:
+        elif kind == Kind.WITHDRAWAL and event.get("outcome") == Outcome.DONE:
             self._open.pop(text(event, "run"), None)
             self._requested.pop(text(event, "run"), None)
             self._withdrawn[text(event, "run")] = moment(event, "time")
             if event.get("draining") is False:  # what it returns later is not because of us
                 self._unmet = {name: one.without(text(event, "run")) for name, one in self._unmet.items()}
-        elif kind == ENDED:
+        elif kind == Kind.ENDED:
             outcome = outcome_of(event)
             self._open.pop(outcome.run, None)
             if truth(event, "believed") and event.get("by_others") is not True:
@@ -147,25 +141,25 @@ class Memory:
             self._note_demand(kind, event)
 
     def _note_demand(self, kind: object, event: Event) -> None:
-        if kind == NEED:
+        if kind == Kind.NEED:
             self._since = {text(one, "account"): moment(one, "since") for one in objects(event, "since")}
-        elif kind == PAYLOADS:
+        elif kind == Kind.PAYLOADS:
             self._payloads.note(event)
-        elif kind == PILOTS:
+        elif kind == Kind.PILOTS:
             self._pilots.note(event)
-        elif kind == RETURNED:
+        elif kind == Kind.RETURNED:
             self._returned.note(event)
-        elif kind == PART and event.get("outcome") in (DONE, UNANSWERED):
+        elif kind == Kind.PART and event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED):
             counted = whole(event, "counted") if "counted" in event else 0
             by = None if event.get("by") is None else moment(event, "by")
             self._counted[text(event, "run")] = min(counted, whole(event, "asked")), by or LATEST
-        elif kind == DEMAND:
+        elif kind == Kind.DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.key] = unmet
             if unmet == UnmetDemand(unmet.account, kind=unmet.kind):
                 del self._unmet[unmet.key]
 
-        elif kind == UNTAKEN:
+        elif kind == Kind.UNTAKEN:
             untaken = untaken_of(event)
             self._untaken[untaken.kind] = untaken
             if not (untaken.jobs or untaken.made):
@@ -175,13 +169,13 @@ class Memory:
         run = text(event, "run")
         order, request = open_order_of(event), _request_of(event)
         self._doubts.note(event)
-        if event.get("outcome") == DONE:
+        if event.get("outcome") == Outcome.DONE:
             self._open[run] = order
             if not request:  # the limits of a cycle and an hour are the agent's own
                 self._orders[run] = past_order(event)
-        if event.get("outcome") in (DONE, UNANSWERED):
+        if event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED):
             self._pilots.ordered(order)
-        if event.get("outcome") in (DONE, UNANSWERED) and request:
+        if event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED) and request:
             self._requested[run] = request, order.cores, order.deadline
         elif event.get("outcome") in _NOT_GIVEN:
             self._requested.pop(run, None)
@@ -196,11 +190,6 @@ class Memory:
             _request_of(found)
         self._decision = event
         self._unwritten = {text(one, "run"): one for one in chosen}
-        for one in objects(event, "spared_runs") if truth(event, "acting") and "spared_runs" in event else []:
-            whose = text(one, "account"), text(one, "user")
-            counts = self._spared.get(whose, {})
-            # Only those of now are kept: a run that is not there any more has ended, or has gone for its user.
-            self._spared[whose] = {run: counts.get(run, 0) + 1 for run in texts(one, "runs")}
 
     def is_news(self, decision: Event) -> bool:
         """Return whether a decision need be written: it will be acted on, or it is another one than the last."""
@@ -210,7 +199,7 @@ class Memory:
             return True
         return gist_of(decision) != gist_of(self._decision)
 
-    def history(self, now: int, settings: ReclaimSettings) -> History:
+    def history(self, now: int) -> History:
         """Return the history for a decision at `now` (UNIX s), and forget what is too old for it.
 
         Cores of an order of which it is not known whether it was given or carried out count as ordered.
@@ -222,21 +211,19 @@ class Memory:
         oldest = min(now - DAY + 1, max((one.time for one in known.values()), default=0))
         self._orders = {run: one for run, one in self._orders.items() if one.time >= oldest}
         orders = tuple(one for one in known.values() if one.time >= oldest)
-        begin = now - settings.trust.window
+        begin = now - WINDOW
         ahead = [one for one in self._outcomes.values() if one.ended > now]  # by a clock that was set back since
-        count = that_count(self._outcomes.values(), now, settings.trust)
+        count = that_count(self._outcomes.values(), now)
         self._outcomes = {one.run: one for one in (*count, *ahead)}
         self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
         self._requested = {run: one for run, one in self._requested.items() if one[2] >= begin}
         self._withdrawn = {run: min(time, now) for run, time in self._withdrawn.items() if time > now - PAUSE}
         self._counted = {run: one for run, one in self._counted.items() if one[0] and one[1] > now}
-        spared = {run: count for counts in self._spared.values() for run, count in counts.items()}
-        trust = trust_by_user(self._outcomes.values(), now, settings.trust)
+        trust = trust_by_user(self._outcomes.values(), now)
         return History(
             orders,
             trust,
             {user: broken_probability(one.leaving, one.broken) for user, one in trust.items()},
-            spared if settings.trust.spared else {},
             self._doubts.refused(now),
             self._doubts.deadlines(),
             self._doubts.nodes(now),

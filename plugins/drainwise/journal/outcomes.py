@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.cut_deadline import cut_waste
 from drainwise.facts.waste import kill_waste
-from drainwise.journal.event import Event, moment, number, text, truth, whole
+from drainwise.journal.event import Event, moment, number, text, truth, values_in, whole
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Ending, Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE
@@ -209,18 +209,10 @@ def open_order_of(event: Event) -> OpenOrder:
     if isinstance(claims, dict):
         amounts = {name: number(claims, name) for name in ClaimedValues._fields if name != "heartbeat"}
         said = ClaimedValues(whole(claims, "heartbeat"), **amounts)
+    whose = ("run", "name", "node", "account", "user", "cores", "started", "deadline", "kind", "draining")
     return OpenOrder(
-        run=text(event, "run"),
-        name=text(event, "name"),
-        node=text(event, "node"),
-        account=text(event, "account"),
-        user=text(event, "user"),
-        cores=whole(event, "cores"),
-        started=moment(event, "started"),
+        **values_in(event, OpenOrder, *whose),
         ordered=time,
-        deadline=moment(event, "deadline"),
-        kind=text(event, "kind"),
-        draining=truth(event, "draining"),
         predicted=whole(event, "promised"),
         claims=said,
         since=time,
@@ -236,12 +228,7 @@ def open_order_of(event: Event) -> OpenOrder:
 def outcome_of(event: Event) -> PilotOutcome:
     """Return the outcome of an `ended` event. Raises ValueError for an event that is not sound."""
     return PilotOutcome(
-        text(event, "run"),
-        text(event, "user"),
-        moment(event, "ended"),
-        whole(event, "predicted"),
-        whole(event, "realised"),
-        whole(event, "possible"),
+        **values_in(event, PilotOutcome, "run", "user", "ended", "predicted", "realised", "possible"),
         kept=_kept(text(event, "kind"), truth(event, "vacated"), moment(event, "ended"), moment(event, "deadline")),
     )
 

@@ -11,18 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from drainwise.facts.errors import UsageError
-from drainwise.journal.event import (
-    DECISION,
-    ENDED,
-    ORDER,
-    PART,
-    RETURNED,
-    VERSION,
-    WITHDRAWAL,
-    Event,
-    moment,
-    objects,
-)
+from drainwise.journal.event import VERSION, Event, Kind, moment, objects
 
 
 def files_of(path: str) -> list[str]:
@@ -197,7 +186,7 @@ def unusable_lines(paths: Iterable[str]) -> PassedOver:
 
 
 _LISTS = ("users", "spared", "pilots")
-_NAMING = (DECISION, ORDER, PART, RETURNED, WITHDRAWAL, ENDED)
+_NAMING = (Kind.DECISION, Kind.ORDER, Kind.PART, Kind.RETURNED, Kind.WITHDRAWAL, Kind.ENDED)
 
 
 class NamesIn(NamedTuple):

@@ -7,23 +7,21 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
 
 from drainwise.identity.identity import ANYBODY, PilotIdentity
 from drainwise.journal.history import (
     ENDS,
-    IN_TIME,
-    LATE,
     NOT_ORDERED,
-    OPEN,
-    VACATED,
-    WITHDRAWN,
     ReportedOrder,
     ReportedPart,
 )
 
 DAY = 86_400
+T = TypeVar("T")
+Key = TypeVar("Key", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -63,16 +61,16 @@ class Sums:
 class PartSums:
     """Sums over parts of pilots that went on.
 
-    wishes: those that asked a pilot for more than it had returned. pilots: that were asked or have returned any. cores:
-    returned, of each pilot the most at one time. core_seconds: for which cores were returned. wasted: core-seconds that
-    idled in cores that were asked for until they were returned.
+    wishes: those that asked a pilot for more than it had returned. pilots: that were asked or have returned any.
+    cores_returned: of each pilot the most at one time. core_seconds_returned: for which cores were returned.
+    realised_waste: core-seconds that idled in cores that were asked for until they were returned.
     """
 
     wishes: int
     pilots: int
-    cores: int
-    core_seconds: int
-    wasted: int
+    cores_returned: int
+    core_seconds_returned: int
+    realised_waste: int
 
 
 @dataclass(frozen=True)
@@ -125,32 +123,30 @@ def report_on(
 
     pilots = tuple(one for one in orders if is_wanted(one, one.ordered))
     returning = [one for one in parts if is_wanted(one, one.time)]
-    by_user: dict[tuple[str, str], list[ReportedPart]] = defaultdict(list)
-    for part in returning:
-        by_user[part.account, part.user].append(part)
-    rows: dict[tuple[str, str, str], list[ReportedOrder]] = defaultdict(list)
-    users: dict[tuple[str, str], list[ReportedOrder]] = defaultdict(list)
-    vos: dict[str, list[ReportedOrder]] = defaultdict(list)
-    days: dict[str, list[ReportedOrder]] = {day_of(moment): [] for moment in (*range(begin, end, DAY), end)}
-    for one in pilots:
-        day = day_of(one.ordered)
-        rows[day, one.account, one.user].append(one)
-        users[one.account, one.user].append(one)
-        vos[one.identity.vo].append(one)
-        days[day].append(one)
+    days = {day_of(moment): _sums(()) for moment in (*range(begin, end, DAY), end)}
+    days |= {day: _sums(some) for day, some in _grouped(pilots, lambda one: day_of(one.ordered))}
+    vos = _grouped(pilots, lambda one: one.identity.vo)
+    rows = _grouped(pilots, lambda one: (day_of(one.ordered), one.account, one.user))
     return Report(
         begin,
         end,
-        tuple((*whose, _sums(some)) for whose, some in sorted(rows.items())),
-        tuple((*whose, _sums(some)) for whose, some in sorted(users.items())),
-        tuple((day, _sums(some)) for day, some in sorted(days.items())),
-        tuple((vo, _sums(some)) for vo, some in sorted(vos.items())) if any(vos) else (),
+        tuple((*whose, _sums(some)) for whose, some in rows),
+        tuple((*whose, _sums(some)) for whose, some in _grouped(pilots, lambda one: (one.account, one.user))),
+        tuple(sorted(days.items())),
+        tuple((vo, _sums(some)) for vo, some in vos) if any(vo for vo, _ in vos) else (),
         _sums(pilots),
         pilots,
         unused if user is None and identity == ANYBODY else None,
-        tuple((*whose, _part_sums(some)) for whose, some in sorted(by_user.items())),
+        tuple((*whose, _part_sums(some)) for whose, some in _grouped(returning, lambda one: (one.account, one.user))),
         _part_sums(returning),
     )
+
+
+def _grouped(some: Iterable[T], key: Callable[[T], Key]) -> list[tuple[Key, list[T]]]:
+    found = defaultdict[Key, "list[T]"](list)
+    for one in some:
+        found[key(one)].append(one)
+    return sorted(found.items(), key=lambda group: group[0])
 
 
 def _sums(some: Sequence[ReportedOrder]) -> Sums:
@@ -176,9 +172,9 @@ def _part_sums(some: Sequence[ReportedPart]) -> PartSums:
     return PartSums(
         wishes=sum(one.is_wish for one in some),
         pilots=len(most),
-        cores=sum(most.values()),
-        core_seconds=sum(one.core_seconds for one in some),
-        wasted=sum(one.wasted for one in some),
+        cores_returned=sum(most.values()),
+        core_seconds_returned=sum(one.core_seconds for one in some),
+        realised_waste=sum(one.wasted for one in some),
     )
 
 
@@ -198,19 +194,9 @@ def as_json(report: Report) -> dict[str, object]:
             for day, whose, user, sums in report.rows
         ],
         "parts": {
-            "total": _parts_as_json(report.part_total),
-            "users": [{"account": whose, "user": user, **_parts_as_json(sums)} for whose, user, sums in report.parts],
+            "total": asdict(report.part_total),
+            "users": [{"account": whose, "user": user, **asdict(sums)} for whose, user, sums in report.parts],
         },
-    }
-
-
-def _parts_as_json(sums: PartSums) -> dict[str, object]:
-    return {
-        "wishes": sums.wishes,
-        "pilots": sums.pilots,
-        "cores_returned": sums.cores,
-        "core_seconds_returned": sums.core_seconds,
-        "realised_waste": sums.wasted,
     }
 
 
@@ -218,11 +204,7 @@ def _sums_as_json(sums: Sums) -> dict[str, object]:
     return {
         "ordered": sums.ordered,
         "not_ordered": sums.not_ordered,
-        "left_in_time": sums.ended_as(IN_TIME),
-        "left_late": sums.ended_as(LATE),
-        "vacated": sums.ended_as(VACATED),
-        "withdrawn": sums.ended_as(WITHDRAWN),
-        "no_end_known": sums.ended_as(OPEN),
+        **{end.replace(" ", "_"): count for end, count in zip(ENDS, sums.ends)},
         "cores_ordered": sums.cores_ordered,
         "cores_freed": sums.cores_freed,
         "predicted_waste": sums.predicted,

@@ -46,7 +46,7 @@ class AgentNotice:
 
     name: of the agent in its pool. machine, pid: where it runs. started: its first cycle's begin. cycle, next_cycle:
     when the last cycle began, and when the next one will. period: s from one to the next. acting: whether it gives
-    orders. state and why: as `agent.state` has them. error: of the last cycle that failed, which began at `error_time`;
+    orders. state and why: as `agent.loop` has them. error: of the last cycle that failed, which began at `error_time`;
     "" and 0 when none has. lifetime: s after which the notice counts no more.
     """
 

@@ -161,8 +161,6 @@ def _candidate(
     standing, rule = standing_of(pilot, now, settings.heartbeat_limit)
     if (share := float(it.doubt)) > 0:
         rule = doubt_in_words(history.trust[pilot.user], share)
-    if it.unprotected:
-        rule += f"{'; ' if rule else ''}spared {history.spared[pilot.run]} times: its protection has run out"
     remaining, draining_waste, kill_waste, leave, leave_deadline, cut, cut_deadline, kill = figures
     report, at_once = pilot.report if it.believed else None, now + settings.notice
     last = None if report is None else report.last_max_job_end

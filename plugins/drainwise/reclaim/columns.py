@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
@@ -45,7 +46,7 @@ class Columns:
     """The batch system's facts and the claimed values of `ClaimedValues`, in its units; 0 for a pilot not believed.
 
     Times in UNIX s; lease_end is infinite where none is known. draining: it says itself that it takes no payload any
-    more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
+    more. doubt: see `trust`. vacate: how long before its
     deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
     from starting payloads. broken: the probability that it does not leave as it says.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
@@ -65,7 +66,6 @@ class Columns:
     priority_factor: Real
     draining: Mask
     doubt: Real
-    unprotected: Mask
     vacate: Real
     drains: Mask
     broken: Real
@@ -109,14 +109,14 @@ def _values(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[ClaimedValues
     if not is_whole and (standing != OBSERVED or report.last_exp_job_end is not None):
         return None, False
     said = bounded(report, pilot.cores, pilot.started, pilot.lease_end, now)
-    values = ClaimedValues(
+    values = ClaimedValues(  # by place, as in `bounded`
         said.heartbeat,
-        used_cpu=said.used_cpu or 0.0,
-        last_job_start=said.last_job_start or now,
-        first_exp_job_end=said.first_exp_job_end or now,
-        last_exp_job_end=said.last_exp_job_end or said.last_max_job_end or now,
-        add_uncom_time=said.add_uncom_time or 0.0,
-        add_final_exp_waste=said.add_final_exp_waste or 0.0,
+        said.used_cpu or 0.0,
+        said.last_job_start or now,
+        said.first_exp_job_end or now,
+        said.last_exp_job_end or said.last_max_job_end or now,
+        said.add_uncom_time or 0.0,
+        said.add_final_exp_waste or 0.0,
     )
     return values, is_whole
 
@@ -125,17 +125,14 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    curves, names = list[tuple[float, ...]](), dataclasses.fields(Columns)[:-1]
-
-    def numbers() -> Iterator[Any]:
-        for pilot in pilots:
-            *row, curve = row_of_columns(pilot, now, settings, history)
-            curves.append(curve)
-            yield from row
-
-    table = np.fromiter(numbers(), dtype=float).reshape(-1, len(names)).T
+    rows, names = [row_of_columns(one, now, settings, history) for one in pilots], dataclasses.fields(Columns)[:-1]
+    table = np.fromiter(chain.from_iterable(row[:-1] for row in rows), dtype=float).reshape(-1, len(names)).T
     columns = [column.astype(_DTYPES[one.type]) for one, column in zip(names, table)]
-    return Columns(*columns, np.array(curves, dtype=float).reshape(-1, len(_NO_CURVE)).T)  # type: ignore[call-arg]
+    curves = np.full((len(rows), len(_NO_CURVE)), math.nan)
+    for number, row in enumerate(rows):
+        if row[-1] is not _NO_CURVE:
+            curves[number] = row[-1]
+    return Columns(*columns, curves.T)  # type: ignore[call-arg]
 
 
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -164,8 +161,7 @@ def row_of_columns(pilot: Pilot, now: int, settings: ReclaimSettings, history: H
         min(max(values.add_final_exp_waste, -_MOST), _MOST),
         float(min(max(priority, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)),
         report is not None and report.can_postpone_last_job is False,
-        doubt(history.trust.get(pilot.user), settings.trust) if is_believed else 0.0,
-        history.spared.get(pilot.run, 0) >= (settings.trust.spared or math.inf),
+        doubt(history.trust.get(pilot.user)) if is_believed else 0.0,
         float(max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)),
         client.drains,
         history.broken.get(pilot.user, BROKEN_PROMISES),

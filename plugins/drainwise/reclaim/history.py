@@ -22,12 +22,11 @@ from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim import reasons
-from drainwise.reclaim.pilots_look import EndsSeen
-from drainwise.reclaim.quota import on_its_way
+from drainwise.reclaim.counted_demand import UntakenRoom
 from drainwise.reclaim.reasons import Reason
-from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings, Trust
+from drainwise.reclaim.seen_pilots import EndsSeen
+from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
-from drainwise.reclaim.untaken_room import UntakenRoom
 from drainwise.requests.request import AdminRequest
 
 
@@ -60,7 +59,7 @@ class NodeFault:
 @dataclass(frozen=True)
 class History:
     """orders: those of the last day and the last one. trust: by user. broken: the probability that a pilot does not
-    leave as it says, by user. spared: how many times, by run.
+    leave as it says, by user.
 
     failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
@@ -76,7 +75,6 @@ class History:
     orders: tuple[PastOrder, ...] = ()
     trust: Mapping[str, TrustFigures] = field(default_factory=dict)
     broken: Mapping[str, float] = field(default_factory=dict)
-    spared: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, int] = field(default_factory=dict)
     nodes: Mapping[str, NodeFault] = field(default_factory=dict)
@@ -103,17 +101,10 @@ PAUSE = HOUR
 """Seconds after a withdrawal in which a pilot gets no other order, where a need stays open."""
 
 
-def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
-    """Return why no order may be given yet at `now` (UNIX s), or ""."""
-    last = max((one.time for one in history.orders), default=None)
-    if last is None or now - last >= settings.min_between_acts:
-        return ""
-    least = duration(settings.min_between_acts)
-    return (
-        f"the last order is {duration(max(0, now - last))} old and {least} must lie between two cycles that give orders"
-    )
-
-
+RETRY_AFTER = 600
+"""Seconds for which a pilot whose order was refused, and a node that refuses all, are left alone, so that another one
+goes instead; such a node longer each time.
+"""
 IN_DOUBT = 600
 """Seconds for which an order that was not answered counts as on its way, when nothing tells what became of it."""
 
@@ -134,36 +125,39 @@ def with_unanswered(snapshot: Snapshot, unanswered: Mapping[str, int]) -> Snapsh
     return replace(snapshot, pilots=tuple(pilots))
 
 
-def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Reason:
+_OPEN = Reason()  # it may get an order
+
+
+def why_held_off(pilot: Pilot, now: int, history: History) -> Reason:
     """Return why a pilot gets no order at `now` (UNIX s) for what became of those to it or its node; "" if it may."""
     if pilot.unanswered is not None:
         ends = clock(pilot.unanswered)
         return Reason(f"an order to end by {ends} was not answered and may still be carried out", reasons.UNANSWERED)
-    if (failed := history.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
-        again = duration(settings.retry_after)
+    if (failed := history.failed.get(pilot.run)) is not None and now - failed < RETRY_AFTER:
+        again = duration(RETRY_AFTER)
         return Reason(f"the order of {clock(failed)} was refused; not tried again for {again}", reasons.REFUSED)
     fault = history.nodes.get(pilot.node)
-    if fault is None or now - fault.time >= _left_alone(fault, settings):
-        return Reason()
-    at, pause = clock(fault.time), duration(_left_alone(fault, settings))
+    if fault is None or now - fault.time >= _left_alone(fault):
+        return _OPEN
+    at, pause = clock(fault.time), duration(_left_alone(fault))
     if fault.denied:
         return Reason(f"{pilot.node} refused the agent's orders at {at}; none is sent there for {pause}", reasons.NODE)
     if fault.count > 1:
         said = f"did not answer at {at}, {fault.count} times in a row; none is sent there for {pause}"
         return Reason(f"{pilot.node} {said}", reasons.NODE)
     if pilot.heard is not None and pilot.heard > fault.time:
-        return Reason()
+        return _OPEN
     return Reason(f"{pilot.node} did not answer at {at}; none is sent there until it is heard of", reasons.NODE)
 
 
-def _left_alone(fault: NodeFault, settings: ReclaimSettings) -> int:
+def _left_alone(fault: NodeFault) -> int:
     """Return the seconds for which a node is left alone: twice as long each time that it refuses."""
-    return settings.retry_after << (min(fault.count - 1, _MOST_DOUBLINGS) if fault.denied else 0)
+    return RETRY_AFTER << (min(fault.count - 1, _MOST_DOUBLINGS) if fault.denied else 0)
 
 
-def refusing_nodes(nodes: Mapping[str, NodeFault], now: int, settings: ReclaimSettings) -> str:
+def refusing_nodes(nodes: Mapping[str, NodeFault], now: int) -> str:
     """Return a sentence that names the nodes that refuse the agent's orders at `now` (UNIX s), or ""."""
-    names = sorted(name for name, one in nodes.items() if one.denied and now - one.time < _left_alone(one, settings))
+    names = sorted(name for name, one in nodes.items() if one.denied and now - one.time < _left_alone(one))
     if not names:
         return ""
     some = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
@@ -205,30 +199,37 @@ class TrustFigures:
     broken: int = 0
 
 
-def trust_by_user(outcomes: Iterable[PilotOutcome], now: int, rules: Trust) -> dict[str, TrustFigures]:
+WINDOW = 7 * DAY
+"""Seconds for which the waste of a pilot counts for or against its user."""
+OUTCOMES = 5
+"""Fewer outcomes than this say nothing about a user yet."""
+TOLERANCE = 0.25
+"""Share by which a user's promises may be wrong in sum before its claims are moved."""
+PROMISES = 20
+"""The last promises to leave that count of a user."""
+
+
+def trust_by_user(outcomes: Iterable[PilotOutcome], now: int) -> dict[str, TrustFigures]:
     """Return the figures of every user with outcomes that count at `now` (UNIX s). A run counts once.
 
     Wastes count within the window. Of promises to leave a user's last `PROMISES` count, for ten times as long: whoever
     is not believed is ended at once and can break none, and would only have to wait.
     """
     kept: dict[str, dict[str, PilotOutcome]] = defaultdict(dict)
-    for one in that_count(outcomes, now, rules):
+    for one in that_count(outcomes, now):
         kept[one.user][one.run] = one
-    return {user: _sums(list(runs.values()), now - rules.window) for user, runs in kept.items()}
+    return {user: _sums(list(runs.values()), now - WINDOW) for user, runs in kept.items()}
 
 
-PROMISES = 20
-
-
-def that_count(outcomes: Iterable[PilotOutcome], now: int, rules: Trust) -> list[PilotOutcome]:
+def that_count(outcomes: Iterable[PilotOutcome], now: int) -> list[PilotOutcome]:
     """Return the outcomes that say something of their users at `now` (UNIX s), the oldest first."""
     found, promises = list[PilotOutcome](), Counter[str]()
-    past = [one for one in outcomes if now - 10 * rules.window <= one.ended <= now]
+    past = [one for one in outcomes if now - 10 * WINDOW <= one.ended <= now]
     past.sort(key=lambda one: one.ended)
     for one in past[::-1]:
         if one.kept is not None:
             promises[one.user] += 1
-        if one.ended >= now - rules.window or (one.kept is not None and promises[one.user] <= PROMISES):
+        if one.ended >= now - WINDOW or (one.kept is not None and promises[one.user] <= PROMISES):
             found.append(one)
     return found[::-1]
 
@@ -245,7 +246,7 @@ def _sums(outcomes: list[PilotOutcome], begin: int) -> TrustFigures:
     return TrustFigures(len(late), predicted, realised, error, room, len(kept), kept.count(False))
 
 
-def doubt(figures: TrustFigures | None, rules: Trust) -> float:
+def doubt(figures: TrustFigures | None) -> float:
     """Return the doubt from 0, the user's claims count as they are, to 1, only what the batch system knows counts.
 
     The greater of two: the share of what could be wrong that was, and what comes of its pilots that should have left by
@@ -255,9 +256,9 @@ def doubt(figures: TrustFigures | None, rules: Trust) -> float:
     if figures is None:
         return 0.0
     broken = 0.0
-    if figures.leaving >= max(1, rules.pilots):
+    if figures.leaving >= OUTCOMES:
         broken = min(1.0, max(0.0, 4 * figures.broken / figures.leaving - 2))
-    if figures.pilots < rules.pilots or figures.error * 100 <= figures.predicted * rules.tolerance:
+    if figures.pilots < OUTCOMES or figures.error <= figures.predicted * TOLERANCE:
         return broken
     return max(broken, min(1.0, figures.error / figures.room))
 
@@ -284,7 +285,7 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
         )
     if pilot.deadline is not None:
         return Reason(f"already ordered to end by {clock(pilot.deadline)}", reasons.ORDERED)
-    if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
+    if pilot.leaving:
         return Reason("the batch system ends it already", reasons.ENDING)
     if pilot.cannot.startswith(OUT_OF_SCOPE):
         return Reason(pilot.cannot, reasons.SCOPE)
@@ -293,13 +294,13 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
             f"cannot be given an order: {pilot.cannot}",
             reasons.LIMIT if pilot.cannot.startswith("[reclaim]") else reasons.CANNOT,
         )
-    longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
     early = settings.vacate if pilot.vacate is None else pilot.vacate
     # Where pilots may be killed, the site's own time is no reason: then that is what the plan says.
-    least = 0 if settings.drain_only else settings.vacate
-    if early > least and early + settings.order_latency >= longest:
-        said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
-        return Reason(f"{said} than {duration(longest)}: it would end before it knows of the order", reasons.EARLY)
+    if early > (0 if settings.drain_only else settings.vacate):
+        longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
+        if early + settings.order_latency >= longest:
+            said = f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
+            return Reason(f"{said} than {duration(longest)}: it would end before it knows of the order", reasons.EARLY)
     min_age = settings.min_age if pilot.min_age is None else pilot.min_age
     if now - pilot.started < min_age:
         return Reason(f"left alone for the first {duration(min_age)} of its run", reasons.YOUNG)
@@ -307,4 +308,4 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
     if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
         said = f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
         return Reason(said, reasons.WITHDRAWN)
-    return why_held_off(pilot, now, settings, history)
+    return why_held_off(pilot, now, history)

@@ -13,12 +13,11 @@ from drainwise.pool.job_kinds import RoomFor
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.candidates import Candidate, Candidates, in_words
 from drainwise.reclaim.choose.problem import Whole
-from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.counted_demand import Paused, Unplaced
 from drainwise.reclaim.prices import prices_of
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.reasons import LATER, LIMIT, NOT_NEEDED, Reason
 from drainwise.reclaim.unmet_demand import AccountPart
-from drainwise.reclaim.untaken_room import Unplaced
 
 
 @dataclass(frozen=True)

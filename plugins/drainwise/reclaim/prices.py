@@ -7,6 +7,7 @@ and the site file do so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -32,8 +33,10 @@ INSTALLED = "a policy of an installed package; random, oldest-first and nebraska
 """What else than a built-in policy can be named, in words."""
 _MOST = 1e18
 """A higher price counts as this."""
+PRIORITY_WEIGHT = 600
+"""Seconds on each core by which the pilot that its user values most is dearer, by PRIORITY_FACTOR."""
 _TIE = 1e-3
-"""Seconds on each core by which the pilot that its user values most is dearer, where PRIORITY_FACTOR decides ties."""
+"""The same by a policy that does not choose by waste: there it decides ties."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ def for_comparison(settings: ReclaimSettings) -> ReclaimSettings:
 
 
 def prices_of(it: Figures, settings: ReclaimSettings, whose: Whole | None = None) -> Real:
-    """Return the price of each pilot by the site's policy: nothing where its protection has run out.
+    """Return the price of each pilot by the site's policy.
 
     whose: the user of each, ascending, None where all are of one: a package's policy sees those of one user alone.
     What the users value counts beside the prices of the built-in policies, see `valued`. Raises UsageError for a
@@ -180,7 +183,7 @@ def prices_of(it: Figures, settings: ReclaimSettings, whose: Whole | None = None
         ends = np.flatnonzero(np.diff(np.zeros(len(it)) if whose is None else whose)) + 1
         parts = [it.some(rows.tolist()) for rows in np.split(np.arange(len(it)), ends)]
         price = np.concatenate([_stated(policy, part, settings) for part in parts])
-    return np.where(it.columns.unprotected, 0.0, price).clip(None, _MOST)
+    return price.clip(None, _MOST)
 
 
 def _stated(policy: PriceList, it: Figures, settings: ReclaimSettings) -> Real:
@@ -206,29 +209,17 @@ def valued(waste: Real, cores: Whole, priority: Real, settings: ReclaimSettings,
     """Return the prices with what their user values counted (PRIORITY_FACTOR); whose: as in `prices_of`.
 
     The factor is "user specific": higher is better, and neither its unit nor its range means anything. What counts is
-    where a pilot's factor lies between the lowest and the highest of its user's. With an order by priority it is so
-    much for each higher factor that no price outweighs it, core for core; else the pilot of the highest factor costs
-    `priority_weight` seconds more on each of its cores than that of the lowest, and decides ties by another policy.
+    where a pilot's factor lies between the lowest and the highest of its user's: the pilot of the highest costs
+    `PRIORITY_WEIGHT` more on each of its cores than that of the lowest, those between in proportion.
     """
     import numpy as np  # noqa: PLC0415 - a policy can be named without
 
     if not len(waste):
         return waste
     whose = np.zeros(len(waste), dtype=np.int64) if whose is None else whose
-    low, high, dearest, largest = np.zeros((4, int(whose.max()) + 1))
-    low += np.inf
-    high -= np.inf
+    low, high = np.full((2, int(whose.max()) + 1), ((math.inf,), (-math.inf,)))
     np.minimum.at(low, whose, priority)
     np.maximum.at(high, whose, priority)
-    if not settings.priority_first:
-        share = (priority - low[whose]) / np.maximum(high - low, 1e-9)[whose]
-        weight = settings.priority_weight if settings.policy in BY_WASTE else 0
-        return np.asarray(waste + max(weight, _TIE) * cores * share)
-    np.maximum.at(dearest, whose, waste / cores)
-    np.maximum.at(largest, whose, cores)
-    order = np.lexsort((priority, whose))
-    higher, other = (np.diff(one[order], prepend=one[order[0]]) > 0 for one in (priority, whose))
-    place = np.cumsum(higher | other)
-    rank = np.empty(len(waste))
-    rank[order] = place - np.maximum.accumulate(np.where(other, place, 0))
-    return np.asarray(waste + rank * cores * ((np.ceil(dearest) + 1) * largest)[whose])
+    share = (priority - low[whose]) / np.maximum(high - low, 1e-9)[whose]
+    weight = PRIORITY_WEIGHT if settings.policy in BY_WASTE else _TIE
+    return np.asarray(waste + weight * cores * share)

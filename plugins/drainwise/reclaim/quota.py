@@ -213,7 +213,7 @@ def balance_for(what_if: WhatIf, snapshot: Snapshot, now: int, settings: Reclaim
 def without_limits(settings: ReclaimSettings) -> ReclaimSettings:
     """Return the settings without the limits of a cycle: a what-if is none."""
     most = sys.maxsize
-    settings = replace(settings, max_cores=most, max_cores_hour=most, min_between_acts=0)
+    settings = replace(settings, max_cores=most, max_cores_hour=most)
     return replace(settings, max_cores_per_user=most, max_cores_per_user_hour=most)
 
 

@@ -15,7 +15,7 @@ REASONS = {
     YOUNG: "`[reclaim] min_age`",
     WITHDRAWN: "its last order was withdrawn within the hour",
     UNANSWERED: "nobody answered its last order, which may still be carried out",
-    REFUSED: "its last order was refused: `[reclaim] retry_after`",
+    REFUSED: "its last order was refused within the last ten minutes",
     NODE: "its node refused an order, or did not answer one",
     NO_PLACE: "it is not known where its cores come back",
     LIMIT: "a limit of `[reclaim]` lets no more go now; the sentence names it",

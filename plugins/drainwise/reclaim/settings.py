@@ -5,27 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from drainwise.facts.scope_rules import ScopeRules
-from drainwise.reclaim.seen_payloads import StuckRules
+from drainwise.reclaim.seen_pilots import StuckRules
 
 OPEN_NEED = "open-need"
 """The policy by which a need stays open, see `reclaim.decide.open_until`."""
 BROKEN_PROMISES = 0.10
 """The probability that a pilot does not leave as it says, before anything is known of its user's pilots."""
-
-
-@dataclass(frozen=True)
-class Trust:
-    """How far a user's claims count. Times are in seconds.
-
-    window: how long the outcome of a pilot is held for or against its user. pilots: fewer outcomes than that say
-    nothing yet. tolerance: percent by which promises may be wrong in sum. spared: a pilot that was spared that often
-    while its user gave cores back goes first; 0 = never.
-    """
-
-    window: int = 604_800
-    pilots: int = 5
-    tolerance: int = 25
-    spared: int = 0
 
 
 @dataclass(frozen=True)
@@ -41,13 +26,9 @@ class ReclaimSettings:
     a pilot (a pilot may have its own). order_latency: seconds at most until a pilot knows of an order.
     drain_only: each pilot with an order gets time to drain; what is there at its deadline is ended. heartbeat_limit: an
     older report has lost its protection. max_cores: ordered in one cycle; max_cores_per_user: of one user in one cycle;
-    max_cores_per_user_hour: of one user within any hour. min_between_acts: between two cycles that give orders.
-    retry_after: a pilot whose order was refused, and a node that refuses all, are left alone so long, so that another
-    one goes instead; such a node longer each time. min_age: a pilot younger than that is left alone; it has hardly
-    begun, and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for its
-    whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
-    demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
-    priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `prices.valued`.
+    max_cores_per_user_hour: of one user within any hour. min_age: a pilot younger than that is left alone; it has
+    hardly begun, and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for
+    its whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
     waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth. stuck: what of pilots in which
     nothing works. need_left: until the moment of a need that stays open; where each pilot gets time to drain it gets no
     more than that, but its least time; None: the whole horizon. extra_cores: that a user's reports may cost it beyond
@@ -69,17 +50,11 @@ class ReclaimSettings:
     vacate: int = 0
     order_latency: int = 0
     min_age: int = 60
-    min_between_acts: int = 0
-    retry_after: int = 600
     time_to_start: int = 180
-    demand_pause: int = 900
     drain_only: bool = True
-    priority_first: bool = False
-    priority_weight: int = 600
     waiting_cost: float = 0.0
     stuck: StuckRules = field(default_factory=StuckRules)
     need_left: int | None = None
-    trust: Trust = field(default_factory=Trust)
     scope: ScopeRules = field(default_factory=ScopeRules)
     max_cores_hour: int = 10_000_000
     max_gpus_user_hour: int = 10_000_000

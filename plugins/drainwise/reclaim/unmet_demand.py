@@ -30,6 +30,8 @@ from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
 
 FAILED_ROUNDS = 2
+FIRST_PAUSE = 900
+"""Seconds for which demand that cores did not serve does not count, at first."""
 LONGEST_PAUSE = 86_400
 """Seconds; so long after a pause a failed round is remembered, too."""
 
@@ -316,7 +318,7 @@ class _Look:
         over = replace(over, failed=failed, vain=one.vain + wasted, since=now, until=now, closed=closed, spots=spots)
         if failed < FAILED_ROUNDS:
             return over
-        pause = min(LONGEST_PAUSE, self._settings.demand_pause << min(failed - FAILED_ROUNDS, 20))
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE << min(failed - FAILED_ROUNDS, 20))
         closed = bool(one.kind) or now < one.until  # it was for jobs that came during a pause
         # Orders that stand are withdrawn, or prove nothing about what comes during the pause.
         held, jobs = account.cores_wanted, jobs_of(account)

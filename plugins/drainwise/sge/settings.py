@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from drainwise.common.typed_table import Kind, absolute_path, in_file, matching, read_table, text, whole
+from drainwise.common.typed_table import absolute_path, in_file, key, matching, read_keys, text, whole
 from drainwise.facts.errors import UsageError
 from drainwise.launch.backend import DEFAULT_MAX_QUEUED, option_words
 
@@ -19,6 +18,7 @@ LOWEST, HIGHEST = -1023, 1024
 _LONGEST_KEY = 100  # room is left in a name for the job's own
 _LONGEST_TEXT = 1000
 _SECTION = "backends.sge"
+_RESOURCE = matching("([A-Za-z_][A-Za-z0-9_.-]{0,99})?", "the name of a resource, as `qconf -sc` lists it")
 
 
 @dataclass(frozen=True)
@@ -35,37 +35,19 @@ class SgeSettings:
     missing in the accounting before it counts as vanished (Grid Engine writes it each 15 s as installed).
     """
 
-    bin: str
-    root: str
-    cell: str = ""
-    cluster: str = ""
-    default_prio: int = 0
-    cpu_resource: str = ""
-    mem_resource: str = ""
-    tmp_resource: str = ""
-    n_max_queued_jobs: int = DEFAULT_MAX_QUEUED
-    repo_key: str = ""
-    prio_span: int = 100
-    command_seconds: int = 20
-    accounting_seconds: int = 60
-
-
-_RESOURCE = matching("([A-Za-z_][A-Za-z0-9_.-]{0,99})?", "the name of a resource, as `qconf -sc` lists it")
-_KINDS: dict[str, Kind[Any]] = {
-    "bin": absolute_path(),
-    "root": absolute_path(),
-    "cell": text(_LONGEST_TEXT),
-    "cluster": text(_LONGEST_TEXT),
-    "default_prio": whole(LOWEST, HIGHEST),
-    "cpu_resource": _RESOURCE,
-    "mem_resource": _RESOURCE,
-    "tmp_resource": _RESOURCE,
-    "n_max_queued_jobs": whole(1, 100_000),
-    "repo_key": text(_LONGEST_KEY),
-    "prio_span": whole(0, HIGHEST - LOWEST),
-    "command_seconds": whole(1, 600),
-    "accounting_seconds": whole(0, 86_400),
-}
+    bin: str = key(absolute_path())
+    root: str = key(absolute_path())
+    cell: str = key(text(_LONGEST_TEXT), "")
+    cluster: str = key(text(_LONGEST_TEXT), "")
+    default_prio: int = key(whole(LOWEST, HIGHEST), 0)
+    cpu_resource: str = key(_RESOURCE, "")
+    mem_resource: str = key(_RESOURCE, "")
+    tmp_resource: str = key(_RESOURCE, "")
+    n_max_queued_jobs: int = key(whole(1, 100_000), DEFAULT_MAX_QUEUED)
+    repo_key: str = key(text(_LONGEST_KEY), "")
+    prio_span: int = key(whole(0, HIGHEST - LOWEST), 100)
+    command_seconds: int = key(whole(1, 600), 20)
+    accounting_seconds: int = key(whole(0, 86_400), 60)
 
 
 def sge_settings(table: Mapping[str, object], options: str, file: str) -> SgeSettings:
@@ -73,7 +55,7 @@ def sge_settings(table: Mapping[str, object], options: str, file: str) -> SgeSet
 
     Raises ConfigurationError for a wrong key or value, UsageError for other options.
     """
-    found = read_table(table, _KINDS, in_file(file, _SECTION), required=("bin", "root"))
+    found = read_keys(table, SgeSettings, in_file(file, _SECTION))
     if (priority := _priority(options)) is not None:
         found["default_prio"] = priority
     return SgeSettings(**found)

@@ -15,7 +15,7 @@ from math import inf
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.workload import RunningPayload
-from drainwise.reclaim.pilots_look import WINDOW, EndsSeen
+from drainwise.reclaim.seen_pilots import WINDOW, EndsSeen
 from drainwise.simulate.policies.clairvoyant import Truth
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.waiting import WaitingPayloads

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from drainwise.siteconfig.feature_sections import FeaturesSection
 from drainwise.siteconfig.load import DEFAULT_SITE_FILE, load
-from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
-from drainwise.siteconfig.schema import PilotSection, ReclaimSection, SiteConfig, TrustSection
+from drainwise.siteconfig.node_sections import FeaturesSection, HTCondorSection, SlurmSection
+from drainwise.siteconfig.schema import PilotSection, ReclaimSection, SiteConfig
 
 __all__ = [
     "DEFAULT_SITE_FILE",
@@ -15,6 +14,5 @@ __all__ = [
     "ReclaimSection",
     "SiteConfig",
     "SlurmSection",
-    "TrustSection",
     "load",
 ]

@@ -6,12 +6,13 @@ admits only characters that mean nothing there: no quotes, `$`, backticks, blank
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from drainwise.facts.client_rules import alternatives
 from drainwise.facts.written_units import format_duration, format_size, parse_duration, parse_size
@@ -243,3 +244,37 @@ def _parse_decimal(text: str) -> Decimal:
     if _DECIMAL.fullmatch(text) is None:
         raise ValueError(text)
     return Decimal(text)
+
+
+def key(kind: TextKind[T], default: T, meaning: str) -> T:
+    """Declare a key with a default value."""
+    return field(default=default, metadata={"kind": kind, "meaning": meaning})
+
+
+def optional(kind: TextKind[T], example: str, meaning: str) -> T | None:
+    """Declare a key that a site may leave out; its value is then None."""
+    return field(default=None, metadata={"kind": kind, "meaning": meaning, "example": example})
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key; `default` is the text that a site file would have, empty when there is none.
+
+    `example` is what a key without a default may look like.
+    """
+
+    section: str
+    name: str
+    kind: TextKind[Any]
+    default: str
+    meaning: str
+    example: str
+
+
+def keys_of(section: str, table: type[Any]) -> Iterator[Key]:
+    """Yield the keys of a table in their order."""
+    for row in dataclasses.fields(table):
+        kind = cast("TextKind[Any]", row.metadata["kind"])
+        default = "" if row.default is None else kind.show(row.default)
+        meaning, example = str(row.metadata["meaning"]), str(row.metadata.get("example", ""))
+        yield Key(section, row.name, kind, default, meaning, example)

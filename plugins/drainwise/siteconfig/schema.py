@@ -4,33 +4,154 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
+from drainwise.facts.client_rules import ClientRules
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.facts.written_units import format_duration
+from drainwise.identity.rules import IdentityRules, Rule
 from drainwise.reclaim.prices import DEFAULT, INSTALLED, POLICIES, is_policy
-from drainwise.siteconfig.client_section import ClientsSection
-from drainwise.siteconfig.export_sections import MetricsSection, PageSection
-from drainwise.siteconfig.feature_sections import Contradiction, FeaturesSection, KindSection
-from drainwise.siteconfig.identity_section import IdentitySection
 from drainwise.siteconfig.kinds import (
+    Key,
     choice,
     client_conditions,
     decimal,
     duration,
     integer,
     integer_or,
+    ip_address,
+    key,
+    keys_of,
     listed,
+    optional,
     path,
     payload_patterns,
+    rule,
     size,
 )
-from drainwise.siteconfig.node_sections import HTCondorSection, LocalSection, SlurmSection
-from drainwise.siteconfig.scope_section import ScopeSection
-from drainwise.siteconfig.table import Key, key, keys_of, optional
+from drainwise.siteconfig.node_sections import (
+    Contradiction,
+    FeaturesSection,
+    HTCondorSection,
+    KindSection,
+    LocalSection,
+    SlurmSection,
+)
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class MetricsSection:
+    """The agent's metrics for Prometheus; it needs prometheus_client (`pip install drainwise[metrics]`)."""
+
+    port: int | None = optional(
+        integer(1024, 65535),
+        "9877",
+        "the agent serves its metrics there over HTTP; left out: it does not",
+    )
+    address: str = key(ip_address(), _LOOPBACK, "address of this machine's loopback on which it serves them")
+    textfile: str | None = optional(
+        path(),
+        "/var/lib/prometheus/node-exporter/drainwise.prom",
+        "the agent writes its metrics there after each cycle, for node_exporter's textfile collector",
+    )
+
+    def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
+        """See `Contradiction`."""
+        if self.port is not None and not ipaddress.ip_address(self.address).is_loopback:
+            yield "address", f"a loopback address such as {_LOOPBACK}; a proxy of the site has TLS and passwords"
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """The agent's page for people: index.html and status.json, written whole after each cycle."""
+
+    directory: str | None = optional(
+        path(), "/var/lib/drainwise-page", "the agent writes them there; left out: it does not"
+    )
+    pilots: int = key(integer(1, 5000), 200, "most pilots that the page shows; the others are counted")
+
+
+@dataclass(frozen=True)
+class ClientsSection:
+    """Which pilots are of which kind of client, by conditions; the rows are tried in this order: docs/pilots.md."""
+
+    none: str | None = optional(
+        client_conditions(), "account=group_local.*", "pilots that are shown nothing: they hear SIGTERM alone"
+    )
+    alice: str | None = optional(
+        client_conditions(), "user=alice*", "ALICE's JAliEn: it never sees a shutdown file, which would break it"
+    )
+    panda: str | None = optional(
+        client_conditions(),
+        "user=atlas* or job.x509UserProxyVOName=atlas",
+        "PanDA's pilot: it stops 10 min before its deadline and drops what runs",
+    )
+    dirac: str | None = optional(
+        client_conditions(), "user=lhcb* name=DIRAC*", "DIRAC's pilot: it goes on until SIGTERM"
+    )
+    glideinwms: str | None = optional(
+        client_conditions(),
+        "job.GLIDEIN_Factory=*",
+        "glideins of glideinWMS: they drain; they end payloads 30 min before the time shown, which is so much later",
+    )
+    paper: str | None = optional(
+        client_conditions(), "account=group_pilots.*", "pilots that read .site.ad or the shutdown files, and drain"
+    )
+    default: str = key(choice(*reversed(PROFILES)), PAPER.name, "what a pilot is that no row fits")
+
+    @property
+    def rules(self) -> ClientRules:
+        """The rows as nodes and the agent use them."""
+        rows = {name: row for name in PROFILES if (row := getattr(self, name)) is not None}
+        return ClientRules(rows, self.default)
+
+
+@dataclass(frozen=True)
+class IdentitySection:
+    """Who sent a pilot, by its virtual organisation, credential, CE and factory: shown, and never decided upon."""
+
+    subject: str = key(
+        choice("yes", "no"),
+        "yes",
+        "no: subjects of credentials, which may name persons, are not asked for, shown or written down",
+    )
+    issuer: Rule | None = optional(
+        rule(), "https://{vo}-auth.cern.ch/{}", "on HTCondor: what the issuer of a token says of a pilot"
+    )
+    comment: Rule | None = optional(
+        rule(), "vo={vo} job={ce_job} {} | vo={vo}", "on Slurm: what a job's comment says of it"
+    )
+    job_name: Rule | None = optional(rule(), "{factory}_{entry}", "on Slurm: what a job's name says of it")
+
+    def rules(self) -> IdentityRules:
+        """Return the section as whoever reads a pool needs it."""
+        return IdentityRules(self.subject == "yes", self.issuer, self.comment, self.job_name)
+
+
+SCOPE = "scope "
+
+
+@dataclass(frozen=True)
+class ScopeSection:
+    """Jobs of one kind, by conditions as in [clients]; the first scope that fits a job counts before [reclaim]."""
+
+    jobs: str | None = optional(client_conditions(), "partition=scavenge", "which jobs these are")
+    min_age: int | None = optional(duration("0s", "1d"), "10m", "a job younger than this gets no order")
+    multi_node: str = key(
+        choice("no", "yes"), "no", "yes: a job of several nodes that reports nothing may be ordered, as one"
+    )
+
+    def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
+        """See `Contradiction`."""
+        if self.jobs is None:
+            yield "jobs", "conditions for the jobs of the scope"
 
 
 @dataclass(frozen=True)
@@ -106,18 +227,6 @@ class ReclaimSection:
         "yes: a pilot that must leave gets a deadline, min_grace ahead or more, and the batch system ends what is still"
         " there then; no: it may also be ended at once, where that wastes less",
     )
-    priority_first: str = key(
-        choice("yes", "no"),
-        "no",
-        "yes: of one user's pilots those with a lower PRIORITY_FACTOR go first, whatever they waste, as far as sizes"
-        " allow; no: see priority_weight",
-    )
-    priority_weight: int = key(
-        duration("0s", "7d"),
-        600,
-        "so long a waste of each of its cores spares a user's pilot of the highest PRIORITY_FACTOR, against one of the"
-        " lowest; those between in proportion; 0s: only between equals",
-    )
     waiting_cost: Decimal = key(
         decimal("0", "1000"),
         Decimal("0.5"),
@@ -126,26 +235,11 @@ class ReclaimSection:
     stuck_after: int = key(
         duration("10s", "30d"), 14400, "a pilot in which its node saw no payload for so long is named as stuck"
     )
-    stuck_first: str = key(
-        choice("no", "yes"), "no", "yes: of one user's pilots those that are stuck go first, whatever they report"
-    )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
-    min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that give orders")
-    retry_after: int = key(
-        duration("0s", "1d"),
-        600,
-        "a pilot or node that refused an order gets none for this long, and another one gets it instead",
-    )
     time_to_start: int = key(
         duration("1s", "1d"),
         180,
         "time that jobs get to start on cores that came back for them: a few cycles of the scheduler",
-    )
-    demand_pause: int = key(
-        duration("0s", "1d"),
-        900,
-        "demand that cores did not serve although they came back twice counts as none for this long, then twice as"
-        " long, up to a day",
     )
     max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle orders back")
     max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")
@@ -196,20 +290,6 @@ class ReclaimSection:
 
 
 @dataclass(frozen=True)
-class TrustSection:
-    """Trust in a user's claimed values; the number of cores that a user gives back never depends on it."""
-
-    window: int = key(duration("1h", "365d"), 604800, "how long the outcome of a pilot counts for or against its user")
-    pilots: int = key(integer(1, 100000), 5, "fewer outcomes than this say nothing about a user yet")
-    tolerance: int = key(
-        integer(0, 10000), 25, "percent by which a user's promises may be wrong in sum before its claims are moved"
-    )
-    spared: int = key(
-        integer(0, 1000000), 0, "a pilot spared this many times while its user gave cores back goes first; 0: never"
-    )
-
-
-@dataclass(frozen=True)
 class JournalSection:
     """The journal of decisions, orders and outcomes; `drainwise explain` and `drainwise report` read it."""
 
@@ -232,9 +312,6 @@ class AgentSection:
 
     act: str = key(choice("no", "yes"), "no", "no: a dry run, decide and say, give no order; --act is a yes as well")
     period: int = key(duration("1s", "1d"), 60, "from the beginning of one cycle to that of the next")
-    longest_pause: int = key(
-        duration("1s", "1d"), 600, "longest pause between two tries while the batch system does not answer"
-    )
     kill_switch: str = key(
         path(), "/etc/drainwise/kill-switch", "while this file is there, the agent decides and says but gives no order"
     )
@@ -247,11 +324,6 @@ class AgentSection:
         choice("yes", "no"), "yes", "no: a running agent has no ad in HTCondor's collector (condor_status -any)"
     )
 
-    def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:  # noqa: ARG002
-        """See `Contradiction`."""
-        if self.longest_pause < self.period:
-            yield "longest_pause", f"at least period, {format_duration(self.period)}"
-
 
 @dataclass(frozen=True)
 class SiteConfig:
@@ -259,6 +331,7 @@ class SiteConfig:
 
     kinds: the kinds of nodes by name, in the file's order.
     others: the sections of batch systems of installed packages, by name: a dataclass as the system says, or text.
+    former: a sentence for each key in the file that is read no more.
     """
 
     file: str = ""
@@ -270,7 +343,6 @@ class SiteConfig:
     slurm: SlurmSection = SlurmSection()
     local: LocalSection = LocalSection()
     reclaim: ReclaimSection = ReclaimSection()
-    trust: TrustSection = TrustSection()
     identity: IdentitySection = IdentitySection()
     journal: JournalSection = JournalSection()
     agent: AgentSection = AgentSection()
@@ -279,6 +351,7 @@ class SiteConfig:
     kinds: Mapping[str, KindSection] = field(default_factory=dict, hash=False)
     scopes: Mapping[str, ScopeSection] = field(default_factory=dict, hash=False)
     others: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    former: tuple[str, ...] = ()
 
     @property
     def scope(self) -> ScopeRules:
@@ -292,7 +365,9 @@ class SiteConfig:
 
 
 SECTIONS: dict[str, type[Any]] = {
-    one.name: type(one.default) for one in fields(SiteConfig) if one.name not in {"file", "kinds", "scopes", "others"}
+    one.name: type(one.default)
+    for one in fields(SiteConfig)
+    if one.name not in {"file", "kinds", "scopes", "others", "former"}
 }
 """The sections of every site file by name, each a typed table."""
 

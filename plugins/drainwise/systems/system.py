@@ -41,7 +41,7 @@ class System:
     """Its name for users: small letters, digits, - and _. It is also the name of its section of the site file."""
 
     site_keys: type[Any] | None = None
-    """The keys of that section: a frozen dataclass of `siteconfig.table.key` fields. None: any key, as text."""
+    """The keys of that section: a frozen dataclass of `siteconfig.kinds.key` fields. None: any key, as text."""
 
     takes_directory = False
     """True where --directory names the directory of its state."""

@@ -16,6 +16,7 @@ from drainwise.validate.thresholds import DOCUMENT, Thresholds
 
 TIME, SIZE, MEMORY, FILTER = "time per event", "size per event", "peak RSS", "filter efficiency"
 EVENTS = "events written"
+_DIGITS = 14
 LEAST_SIGMA = 0.05
 """Sigma is at least this part of the measured efficiency."""
 
@@ -57,8 +58,12 @@ class Check:
     def __str__(self) -> str:
         """Return the check in words, with its figures."""
         unit = f" {self.unit}" if self.unit else ""
-        place = f"at most {self.high:.6g}{unit}" if self.low == 0 else f"{self.low:.6g} to {self.high:.6g}{unit}"
-        return f"{self.name} {self.measured:.6g}{unit}, {'within' if self.passed else 'expected'} {place}"
+        ends, digits = (self.low, self.high), 6
+        if not self.passed and f"{self.measured:.6g}" in {f"{end:.6g}" for end in ends}:
+            digits = _DIGITS
+        low, high, measured = (f"{value:.{digits}g}" for value in (self.low, self.high, self.measured))
+        place = f"at most {high}{unit}" if self.low == 0 else f"{low} to {high}{unit}"
+        return f"{self.name} {measured}{unit}, {'within' if self.passed else 'expected'} {place}"
 
 
 def check_run(
@@ -136,7 +141,8 @@ def adjust(
 
 
 def _margin(name: str, measured: float, claimed: float, margin: float, unit: str) -> Check:
-    exact, centre, part = Fraction(repr(measured)), Fraction(repr(claimed)), Fraction(repr(margin))
+    # What was measured is a quotient: its last digits are those of binary fractions.
+    exact, centre, part = Fraction(f"{measured:.{_DIGITS}g}"), Fraction(repr(claimed)), Fraction(repr(margin))
     low, high = centre * (1 - part), centre * (1 + part)
     return Check(name, measured, float(low), float(high), unit, low <= exact <= high, fatal=False)
 

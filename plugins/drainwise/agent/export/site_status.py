@@ -1,4 +1,6 @@
-"""Sum up for people what the agent sees, decides and does: plain values, bounded in size, with printable text alone.
+"""Sum up for people what the agent sees, decides and does, as one static page and as JSON.
+
+The status is plain values, bounded in size, with printable text alone.
 
 Times are UNIX s, durations s, wastes core-seconds; null is not known. Every list says how many there are beside those
 that it shows.
@@ -6,6 +8,7 @@ that it shows.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,18 +17,19 @@ from dataclasses import replace
 import numpy as np
 
 from drainwise import __version__
-from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.pool_view import CycleBasis, PoolView
+from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome, PoolView
 from drainwise.common.printable import one_line
-from drainwise.journal.event import DONE, SKIPPED
+from drainwise.facts.units import clock, core_hours, duration
+from drainwise.journal.event import Outcome
+from drainwise.page.html_page import template_beside
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.facts import Account, Pilot
 from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.candidates import Candidate, Candidates, candidates_of
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.plan_json import balance_as_json
-from drainwise.reclaim.seen_payloads import with_expected_ends, with_stuck
+from drainwise.reclaim.seen_pilots import with_expected_ends, with_stuck
 
 FORMAT = 1
 """The version of this document; it rises when a value changes its meaning or goes."""
@@ -36,6 +40,30 @@ _MOST_NODES = 50
 _LONGEST_NAME, _LONGEST_SENTENCE = 100, 500
 
 Values = dict[str, object]
+
+
+def page(status: Mapping[str, object]) -> str:
+    """Return the whole page as HTML; status: as `SiteStatus` gives it. All its text is escaped."""
+    filters = {"hours": _hours, "core_hours": core_hours, "clock": clock, "duration": _duration, "cores": _cores}
+    return template_beside(__file__, "status.html.j2", filters).render(status=status, now=status["time"])
+
+
+def document(status: Mapping[str, object]) -> str:
+    """Return the same as JSON, in ASCII."""
+    return json.dumps(status, allow_nan=False) + "\n"
+
+
+def _hours(core_seconds: int | None) -> str:
+    """Write core-hours where the heading has the unit."""
+    return "–" if core_seconds is None else core_hours(core_seconds).partition(" ")[0]
+
+
+def _duration(seconds: float | None) -> str:
+    return "–" if seconds is None else duration(round(seconds))
+
+
+def _cores(cores: float | None) -> str:
+    return "–" if cores is None else f"{cores:.1f}".removesuffix(".0")
 
 
 class SiteStatus:
@@ -77,7 +105,7 @@ class SiteStatus:
         seen, now, settings, history = basis.snapshot, basis.now, basis.settings, basis.history
         seen = with_stuck(with_expected_ends(seen, history.run_times, now), now, settings.stuck)
         acts = () if outcome is None else outcome.acts
-        ordered = {act.order.pilot.run: act.order.deadline for act in acts if act.outcome == DONE}
+        ordered = {act.order.pilot.run: act.order.deadline for act in acts if act.outcome == Outcome.DONE}
         pilots = [_with_order(pilot, ordered) for pilot in seen.pilots]
         found = candidates_of(pilots, now, settings, history)
         shown = [_pilot(found[row], now) for row in _first(found, self._most)]
@@ -187,7 +215,7 @@ def _acts(outcome: CycleOutcome, now: int) -> Iterator[Values]:
     """Yield what was done, or failed; an order that was skipped as its reason had gone is none."""
     for kind, acts in (("order", outcome.acts), ("withdrawal", outcome.withdrawn), ("part", outcome.parts)):
         for act in acts:
-            if act.outcome != SKIPPED:
+            if act.outcome != Outcome.SKIPPED:
                 reason = "" if kind == "part" else act.order.reason
                 yield _act(kind, act.order.pilot, act.outcome, act.detail, reason, now)
 

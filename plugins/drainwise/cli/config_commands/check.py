@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from drainwise.common.printable import printable
 from drainwise.local.system import VARIABLE, default_directory
-from drainwise.siteconfig.effective import EffectiveValue, effective_values
-from drainwise.siteconfig.load import DEFAULT_SITE_FILE, SiteReading, examine
+from drainwise.siteconfig.load import DEFAULT_SITE_FILE, EffectiveValue, SiteReading, effective_values, examine
 from drainwise.siteconfig.schema import SiteConfig
 
 _LEFT_OUT = "(left out)"
@@ -57,6 +56,7 @@ def _lines(reading: SiteReading, show: bool) -> Iterator[str]:
         yield f"{f'local batch system: {default_directory()}':<{_ORIGIN_COLUMN}}  # {origin}"
         yield ""
     yield from map(str, reading.faults)
+    yield from reading.config.former
     file = reading.config.file or f"no site file {DEFAULT_SITE_FILE}"
     count, written = len(reading.faults), sum(1 for one in values if one.line)
     faults = f"{count} fault{'s' if count > 1 else ''}" if count else "no fault"
@@ -80,6 +80,7 @@ def _as_json(reading: SiteReading) -> dict[str, object]:
             }
             for one in reading.faults
         ],
+        "read_no_more": list(reading.config.former),
         "values": [
             {
                 "section": one.section,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drainwise.agent.act_outcome import CycleOutcome
+from drainwise.agent.cycle_facts import CycleOutcome
 from drainwise.cli.screen.columns import Row, columns_called
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, noted_table
 from drainwise.cli.screen.wanted import PilotFilter

@@ -34,6 +34,7 @@ NO_REQUEST, NO_RUN_TIME, PART_OF_A_JOB = "no requested time", "no run time", "pa
 MOST_CORES = 10**6
 _WIDTH = len(COLUMNS)
 _PARTS = (2, 3, 4)  # states of the pieces of a job that was checkpointed; the whole job has a row of its own
+_SUBMIT, _STATUS = 2, 10  # the column of a fault, the cell; of the pieces only the first has a submit time
 _SHOWN = 40
 
 
@@ -90,7 +91,7 @@ def row_of(line: bytes) -> SwfRow | Wrong:
     if (
         len(cells) >= _WIDTH
         and -1 <= wait <= LARGEST
-        and 0 <= submit <= LARGEST
+        and (0 <= submit <= LARGEST or (submit == -1 and status in _PARTS))
         and -LARGEST <= run <= LARGEST
         and -LARGEST <= requested <= LARGEST
         and -1 <= allocated <= MOST_CORES
@@ -120,8 +121,9 @@ _WHOLE = {1, 5, 8, 11, 12, 13}
 
 def _fault(cells: list[bytes]) -> Wrong:
     """Return the first fault in a row that has one."""
+    is_part = len(cells) > _STATUS and _number(cells[_STATUS]) in _PARTS
     for column, cell in enumerate(cells[:_WIDTH], 1):
-        expected = _expected(column, cell)
+        expected = "" if is_part and column == _SUBMIT and cell == b"-1" else _expected(column, cell)
         if expected:
             return Wrong(column, repr(cell[:_SHOWN].decode("ascii", "replace")), expected)
     return Wrong(0, f"{len(cells)} columns", f"{_WIDTH} or more")

@@ -1,6 +1,6 @@
-"""The attributes that are queried, and the values of an ad: believed by type and range, else unknown.
+"""The values of an ad: believed by type and range, else unknown.
 
-An ad is a mapping of the attribute names below to evaluated values. Nodes are not trusted blindly: one may be old,
+An ad is a mapping of attribute names to evaluated values. Nodes are not trusted blindly: one may be old,
 broken or hostile, so a value of the wrong type counts as one that is not there. A number that no pool has must not be
 calculated with either: see `odd_number`.
 """
@@ -11,27 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from drainwise.htcondor.node import (
-    CLAIM_VACATE,
-    CLIENT,
-    CRON_VERSION,
-    HOOK_RAN,
-    HOOKS_SINCE,
-    LENDS_NO_MORE,
-    ORDERS,
-    ORDERS_SINCE,
-    RETURN_ASKED,
-    RETURNED_AGE,
-    RETURNED_AT,
-    RETURNED_BY,
-    SECOND_SLOT,
-    UPDATE_INTERVAL,
-    WALL_LIMIT,
-)
-from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
-from drainwise.pilotad.codec import BELIEVED, unix_time
-from drainwise.pilotad.observation import Observation, observation_in
-from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, OBSERVED, PilotReport
+from drainwise.pilotad.codec import unix_time
 
 Ad = Mapping[str, object]
 
@@ -40,89 +20,8 @@ STARTD_START = "DaemonStartTime"
 BACKFILL = "BackfillSlot"
 """True on a slot that shows cores a second time, for jobs that stand in nobody's way (SLOT_TYPE_2_BACKFILL)."""
 
-SLOTS = "Cpus > 0"
-"""The slots that are queried: most nodes are full, and nothing is left of their partitionable slots."""
-
-# Deadline and lease as a node publishes them are long expressions: sent and evaluated for each slot, they would double
-# the time of a snapshot. They are made of the orders, the start and the wall limit instead.
-SLOT_ATTRIBUTES = (
-    "MyType",
-    "Name",
-    "Machine",
-    "State",
-    "Activity",
-    "Cpus",
-    "Memory",
-    "Disk",
-    "SlotWeight",
-    "PartitionableSlot",
-    BACKFILL,
-    "Offline",
-    "LastHeardFrom",
-    "GlobalJobId",
-    "JobStart",
-    "AccountingGroup",
-    "RemoteUser",
-    "RemoteOwner",
-    "RetirementTimeRemaining",
-    ORDERS,
-    STARTD_START,
-    ORDERS_SINCE,
-    CLAIM_VACATE,
-    CLIENT,
-    WALL_LIMIT,
-    HEARTBEAT,
-    STANDING,
-    OBSERVATION,
-    HOOK_RAN,
-    RETURNED_BY,
-    RETURNED_AT,
-    RETURN_ASKED,
-    LENDS_NO_MORE,
-    *(attribute.published for attribute in ATTRIBUTES),
-)
-# Most slots are dynamic: the collector evaluates no more than the first term for them.
-MACHINES = "DynamicSlot =!= true && (PartitionableSlot =?= true || SlotID =?= 1)"
-"""The slots that say what concerns all slots of their startd: the partitionable ones, and of static ones the first."""
-
-MACHINE_ATTRIBUTES = (
-    "MyType",  # which is sent in any case
-    "Name",
-    "Machine",
-    "TotalSlotCpus",
-    "DaemonStartTime",
-    "LastHeardFrom",
-    "NumDynamicSlots",
-    "ChildDSlotId",
-    "MachineResources",
-    "DrainReason",
-    "MyAddress",
-    UPDATE_INTERVAL,
-    HOOKS_SINCE,
-    SECOND_SLOT,
-    RETURNED_AGE,
-    CRON_VERSION,
-)
-ACCOUNTING_ATTRIBUTES = (
-    "Name",
-    "IsAccountingGroup",
-    "EffectiveQuota",
-    "SubtreeQuota",
-    "Priority",
-    "PriorityFactor",
-    "ResourcesUsed",
-    "WeightedResourcesUsed",
-    "Ceiling",
-    "Floor",
-    "SurplusPolicy",
-    "LastHeardFrom",
-)
-SUBMITTER_ATTRIBUTES = ("Name", "ScheddName", "IdleJobs", "WeightedIdleJobs", "RunningJobs", "LastHeardFrom")
-SCHEDD_ATTRIBUTES = ("Name", "MaxJobsRunning", "ShadowsRunning", "LastHeardFrom")
 DAEMON_ADDRESS = ("Name", "MyAddress", "CondorVersion")
 """Where a daemon other than a node's is to be found."""
-COLLECTOR_ATTRIBUTES = ("Name", "StatsLifetime", "StatsLastUpdateTime")
-MASTER_ATTRIBUTES = ("Machine", "DaemonStartTime", "STARTD_StartTime")
 
 LARGEST_SLOT = 16_384
 """Cores of one slot that are believed: four times the largest machine that was ever sold."""
@@ -203,33 +102,7 @@ def moment(ad: Ad, name: str) -> int | None:
     return unix_time(ad.get(name))
 
 
-def report_of(ad: Ad) -> PilotReport | None:
-    """Read the pilot's report that a node published on its slot; None when there is none."""
-    get = ad.get
-    heartbeat = unix_time(get(HEARTBEAT))
-    if heartbeat is None:
-        return None
-    source = _SOURCES.get(text(ad, STANDING), PILOT_AD)
-    return PilotReport.from_values(
-        heartbeat, source, {field: value_of(get(published)) for field, published, value_of in _REPORT}
-    )
-
-
-def observed_in(ad: Ad) -> Observation | None:
-    """Read what a node published of the payloads that it saw in its slot; None when there is nothing."""
-    return observation_in(ad.get(OBSERVATION))
-
-
-def contradicts_itself(ad: Ad) -> bool:
-    """Decide whether the node found so; it publishes none of the values then."""
-    return text(ad, STANDING) == CONTRADICTORY
-
-
 def _amount(value: object) -> float | None:
     if type(value) is int or type(value) is float:
         return value if 0 <= value <= _LARGEST_FLOAT else None  # what no float can hold, arithmetic cannot either
     return None
-
-
-_SOURCES: dict[str | None, str] = {GLIDEIN: GLIDEIN_AD, OBSERVED: PROCESSES}
-_REPORT = tuple((row.field, row.published, BELIEVED[row.kind]) for row in ATTRIBUTES)

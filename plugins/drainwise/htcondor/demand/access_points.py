@@ -10,7 +10,7 @@ from typing import Any
 
 from drainwise.common.bounded_call import each_within
 from drainwise.facts.errors import PoolError, PoolUnreachable
-from drainwise.htcondor.ads.bindings import classad2, htcondor2
+from drainwise.htcondor.ads.query import classad2, htcondor2
 from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, shown
 from drainwise.htcondor.demand.idle_jobs import COUNTED, IDLE, JOB_ATTRIBUTES, idle_jobs
 from drainwise.htcondor.demand.told import IdleJobs

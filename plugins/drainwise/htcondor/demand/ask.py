@@ -13,8 +13,7 @@ from functools import reduce
 from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.ads.bindings import classad2, htcondor2
-from drainwise.htcondor.ads.query import COLLECTOR, queried, query
+from drainwise.htcondor.ads.query import COLLECTOR, classad2, htcondor2, queried, query
 from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, text
 from drainwise.htcondor.demand.access_points import ask_access_points
 from drainwise.htcondor.demand.concurrency import largest_sum, limits_taken

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
+import classad2
+
 from drainwise.common.bounded_call import several_within
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.ads.bindings import classad2
 from drainwise.htcondor.demand.resources import job_needs
 from drainwise.pool.amounts import Amounts
 

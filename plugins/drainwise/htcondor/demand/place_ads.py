@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from drainwise.htcondor.ads.bindings import classad2
+import classad2
+
 from drainwise.htcondor.ads.values import BACKFILL, Ad, moment, text
 from drainwise.htcondor.demand.expressions import without_kept_room
 from drainwise.htcondor.demand.node_classes import EXPRESSION

@@ -127,8 +127,11 @@ def _ask(
 ) -> Iterator[JobsTold]:
     """Ask the access points for their jobs that have begun since then (UNIX s), each in a process of its own."""
     _bound_memory()
-    from drainwise.htcondor.ads.bindings import htcondor2  # noqa: PLC0415 - they may hang, and read the configuration
-    from drainwise.htcondor.ads.query import COLLECTOR, query  # noqa: PLC0415
+    from drainwise.htcondor.ads.query import (  # noqa: PLC0415
+        COLLECTOR,
+        htcondor2,
+        query,
+    )
 
     found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, None, (*DAEMON_ADDRESS, _RUNNING))
     schedds = {name: ad for ad in found if (name := text(ad, "Name")) is not None and number(ad, _RUNNING) != 0}
@@ -149,8 +152,11 @@ def _ask(
 
 def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], since: int) -> JobsTold:
     """Query one access point. Raises PoolUnreachable."""
-    from drainwise.htcondor.ads.bindings import classad2, htcondor2  # noqa: PLC0415
-    from drainwise.htcondor.ads.packed_ads import literals  # noqa: PLC0415
+    from drainwise.htcondor.ads.query import (  # noqa: PLC0415
+        classad2,
+        htcondor2,
+        literals,
+    )
 
     found: dict[str, dict[str, object]] = defaultdict(dict)
     try:

@@ -14,7 +14,6 @@ from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.htcondor.ads.values import Ad, text
 from drainwise.htcondor.launch import schedd as launch_schedd
 from drainwise.htcondor.launch import states as launch_states
-from drainwise.htcondor.launch.log import EventLog
 from drainwise.htcondor.launch.settings import CondorLaunchSettings, condor_settings
 from drainwise.htcondor.launch.states import EventLogJobs
 from drainwise.htcondor.launch.submission import (
@@ -60,13 +59,14 @@ class CondorBackend(Queueing):
         self.max_queued = settings.n_max_queued_jobs
         if not is_sound(place.directory):
             raise PoolUnreachable(f"HTCondor cannot use a directory called {place.directory!a}")
+        self._point = launch_schedd.AccessPoint(settings.schedd, settings.collector)
         self._sizes: list[tuple[int, int]] | None = None  # of slots
         self._queue()
         try:
             os.makedirs(f"{place.directory}/{_SCRIPTS}", mode=0o700, exist_ok=True)
         except OSError as fault:
             raise PoolUnreachable(f"{fault.filename}: cannot be made: {fault.strerror}") from None
-        self._log = EventLog(f"{place.directory}/{_LOG}")
+        self._log = launch_schedd.EventLog(f"{place.directory}/{_LOG}")
         self._logged = EventLogJobs()
         self._began = time.time()
         self._tags: dict[str, str] = {}  # of those whose start, or finding, we have seen
@@ -79,8 +79,7 @@ class CondorBackend(Queueing):
 
     def _without_slot(self, resources: Resources) -> str:
         if self._sizes is None:
-            ask = partial(launch_schedd.slot_sizes, self._settings.collector)
-            self._sizes = within(self._settings.command_seconds, ask, "the collector")
+            self._sizes = within(self._settings.command_seconds, self._point.slot_sizes, "the collector")
         return without_slot(resources, self._sizes)
 
     def start(self, job: Start) -> str:
@@ -95,7 +94,7 @@ class CondorBackend(Queueing):
         settings = self._settings
         words = description(job, self._key, script, log, directory, settings.use_prio, settings.options)
         try:
-            number = self._within(lambda: launch_schedd.submitted(settings.schedd, settings.collector, words))
+            number = self._within(partial(self._point.submit, words))
         except (ActionRefused, PoolFull):
             _remove(script)
             raise
@@ -132,16 +131,14 @@ class CondorBackend(Queueing):
 
     def kill(self, ids: Collection[str]) -> None:
         """See `Backend`."""
-        settings = self._settings
         for which in map(self._which, in_parts(ids, _TOGETHER)):
-            self._within(partial(launch_schedd.removed, settings.schedd, settings.collector, which))
+            self._within(partial(self._point.remove, which))
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
         """See `Backend`. Only with use_prio."""
-        settings = self._settings
-        if settings.use_prio and priorities:
+        if self._settings.use_prio and priorities:
             wanted = {one: job_priority(priorities[one]) for one in self._own(self._queue()) if one in priorities}
-            self._within(lambda: launch_schedd.with_priorities(settings.schedd, settings.collector, wanted))
+            self._within(partial(self._point.set_priorities, wanted))
 
     def close(self) -> None:
         """See `Backend`."""
@@ -221,14 +218,11 @@ class CondorBackend(Queueing):
 
     def _queue(self) -> list[_Found]:
         """Query our jobs in the queue."""
-        settings, ours = self._settings, launch_schedd.tagged_with(self._state)
-        return self._found(self._within(lambda: launch_schedd.in_queue(settings.schedd, settings.collector, ours)))
+        return self._found(self._within(partial(self._point.in_queue, launch_schedd.tagged_with(self._state))))
 
     def _history(self, constraint: str, most: int) -> list[_Found]:
-        settings, since = self._settings, int(self._began - _MARGIN)
-        return self._found(
-            self._within(lambda: launch_schedd.in_history(settings.schedd, settings.collector, constraint, most, since))
-        )
+        since = int(self._began - _MARGIN)
+        return self._found(self._within(partial(self._point.in_history, constraint, most, since)))
 
     def _found(self, ads: list[Ad]) -> list[_Found]:
         found = [(launch_states.number_of(ad), text(ad, TAG) or "", ad) for ad in ads]

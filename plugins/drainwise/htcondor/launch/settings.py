@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from drainwise.common.typed_table import Kind, in_file, matching, read_table, truth, whole
+from drainwise.common.typed_table import in_file, key, matching, read_keys, truth, whole
 from drainwise.facts.errors import UsageError
 from drainwise.launch.backend import DEFAULT_MAX_QUEUED, option_words
 
@@ -16,17 +15,6 @@ TEXT_LIMIT = 1000
 
 _SECTION = "backends.htcondor"
 _ADDRESS = matching(r"[A-Za-z0-9@._:<>?&=\[\]-]{1,500}", "a name or an address")
-_KINDS: dict[str, Kind[Any]] = {
-    "n_max_queued_jobs": whole(1, 100_000),
-    "use_prio": truth(),
-    "schedd": _ADDRESS,
-    "collector": _ADDRESS,
-    "command_seconds": whole(1, 600),
-    "check_seconds": whole(1, 86_400),
-    "history_seconds": whole(0, 86_400),
-    "check_slots": truth(),
-    "fail_held": truth(),
-}
 
 
 @dataclass(frozen=True)
@@ -42,15 +30,15 @@ class CondorLaunchSettings:
     options: submit command → value, of the command line.
     """
 
-    n_max_queued_jobs: int = DEFAULT_MAX_QUEUED
-    use_prio: bool = True
-    schedd: str = ""
-    collector: str = ""
-    command_seconds: int = 20
-    check_seconds: int = 30
-    history_seconds: int = 60
-    check_slots: bool = False
-    fail_held: bool = False
+    n_max_queued_jobs: int = key(whole(1, 100_000), DEFAULT_MAX_QUEUED)
+    use_prio: bool = key(truth(), True)
+    schedd: str = key(_ADDRESS, "")
+    collector: str = key(_ADDRESS, "")
+    command_seconds: int = key(whole(1, 600), 20)
+    check_seconds: int = key(whole(1, 86_400), 30)
+    history_seconds: int = key(whole(0, 86_400), 60)
+    check_slots: bool = key(truth(), False)
+    fail_held: bool = key(truth(), False)
     options: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -60,7 +48,7 @@ def condor_settings(table: Mapping[str, object], options: str, file: str) -> Con
     Raises ConfigurationError for a wrong key or value, UsageError for a wrong option.
     """
     wrong = in_file(file, _SECTION)
-    found = read_table(table, _KINDS, wrong)
+    found = read_keys(table, CondorLaunchSettings, wrong)
     if "collector" in found and "schedd" not in found:
         raise wrong("collector", found["collector"], "the name of one of its access points beside it: schedd")
     return CondorLaunchSettings(**found, options=_options(options))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import posix
 import time
 
+from drainwise.common import acl
 from drainwise.features import host, planned_shutdown
-from drainwise.htcondor.node import acl, sandbox
+from drainwise.htcondor.node import sandbox
 from drainwise.htcondor.node.next_hook import put_input, run_before
 from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output

@@ -6,42 +6,82 @@ To be imported and called in a process that ends after one question (`bounded_ca
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable, RightsRefused, RunEnded
-from drainwise.htcondor.ads.bindings import classad2, htcondor2
-from drainwise.htcondor.ads.packed_ads import Bundle, packed, plain, unpacked
-from drainwise.htcondor.ads.query import COLLECTOR, queried, query, quoted
-from drainwise.htcondor.ads.values import (
-    ACCOUNTING_ATTRIBUTES,
-    COLLECTOR_ATTRIBUTES,
-    DAEMON_ADDRESS,
-    MACHINE_ATTRIBUTES,
-    MACHINES,
-    MASTER_ATTRIBUTES,
-    SCHEDD_ATTRIBUTES,
-    SLOT_ATTRIBUTES,
-    SLOTS,
-    SUBMITTER_ATTRIBUTES,
-    Ad,
-    Others,
-    text,
+from drainwise.htcondor.ads.query import (
+    COLLECTOR,
+    Bundle,
+    classad2,
+    htcondor2,
+    packed,
+    plain,
+    queried,
+    query,
+    quoted,
+    unpacked,
 )
+from drainwise.htcondor.ads.values import BACKFILL, DAEMON_ADDRESS, STARTD_START, Ad, Others, text
 from drainwise.htcondor.demand.resources import resources_of
-from drainwise.htcondor.node import ORDERS
-from drainwise.htcondor.pool.complete_answer import collector_start
-from drainwise.htcondor.pool.endings import (
-    ENDED_ATTRIBUTES,
-    HISTORY_ATTRIBUTES,
-    JOB_ATTRIBUTES,
-    PLACE_ATTRIBUTES,
-    OrderedNode,
+from drainwise.htcondor.node import (
+    CLAIM_VACATE,
+    CLIENT,
+    CRON_VERSION,
+    HOOK_RAN,
+    HOOKS_SINCE,
+    LENDS_NO_MORE,
+    ORDERS,
+    ORDERS_SINCE,
+    RETURN_ASKED,
+    RETURNED_AGE,
+    RETURNED_AT,
+    RETURNED_BY,
+    SECOND_SLOT,
+    UPDATE_INTERVAL,
+    WALL_LIMIT,
 )
+from drainwise.htcondor.pool import endings
 from drainwise.htcondor.pool.order_rights import rights_at
+from drainwise.htcondor.pool.startds import collector_start
+from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, STANDING
+from drainwise.pool.abilities import AgentNotice
 from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.pool.facts import Ending
 
+SLOTS = "Cpus > 0"
+"""The slots that are queried: most nodes are full, and nothing is left of their partitionable slots."""
+
+# Deadline and lease as a node publishes them are long expressions: sent and evaluated for each slot, they would double
+# the time of a snapshot. They are made of the orders, the start and the wall limit instead.
+SLOT_ATTRIBUTES = (
+    *("MyType", "Name", "Machine", "State", "Activity", "Cpus", "Memory", "Disk", "SlotWeight", "PartitionableSlot"),
+    *(BACKFILL, "Offline", "LastHeardFrom", "GlobalJobId", "JobStart", "AccountingGroup", "RemoteUser", "RemoteOwner"),
+    *("RetirementTimeRemaining", ORDERS, STARTD_START, ORDERS_SINCE, CLAIM_VACATE, CLIENT, WALL_LIMIT, HEARTBEAT),
+    *(STANDING, OBSERVATION, HOOK_RAN, RETURNED_BY, RETURNED_AT, RETURN_ASKED, LENDS_NO_MORE),
+    *(attribute.published for attribute in ATTRIBUTES),
+)
+# Most slots are dynamic: the collector evaluates no more than the first term for them.
+MACHINES = "DynamicSlot =!= true && (PartitionableSlot =?= true || SlotID =?= 1)"
+"""The slots that say what concerns all slots of their startd: the partitionable ones, and of static ones the first."""
+
+MACHINE_ATTRIBUTES = (
+    *("MyType", "Name", "Machine", "TotalSlotCpus", "DaemonStartTime", "LastHeardFrom", "NumDynamicSlots"),
+    *("ChildDSlotId", "MachineResources", "DrainReason", "MyAddress"),
+    *(UPDATE_INTERVAL, HOOKS_SINCE, SECOND_SLOT, RETURNED_AGE, CRON_VERSION),
+)
+"""MyType is sent in any case."""
+ACCOUNTING_ATTRIBUTES = (
+    *("Name", "IsAccountingGroup", "EffectiveQuota", "SubtreeQuota", "Priority", "PriorityFactor", "ResourcesUsed"),
+    *("WeightedResourcesUsed", "Ceiling", "Floor", "SurplusPolicy", "LastHeardFrom"),
+)
+SUBMITTER_ATTRIBUTES = ("Name", "ScheddName", "IdleJobs", "WeightedIdleJobs", "RunningJobs", "LastHeardFrom")
+SCHEDD_ATTRIBUTES = ("Name", "MaxJobsRunning", "ShadowsRunning", "LastHeardFrom")
+COLLECTOR_ATTRIBUTES = ("Name", "StatsLifetime", "StatsLastUpdateTime")
+MASTER_ATTRIBUTES = ("Machine", "DaemonStartTime", "STARTD_StartTime")
+
+AGENT_TYPE = "DrainwiseAgent"
+"""The MyType of the ad by which the collector shows the agent."""
 _YOUNG = 200_000  # seconds; no startd is slower than once in a day to tell a new collector of itself
 _HISTORY_MARGIN = 600  # s
 _TRIES = 2
@@ -85,7 +125,29 @@ def pool_ads() -> Iterator[Others | Bundle]:
     yield from packed(slots, attributes)
 
 
-def show_agent(attributes: Mapping[str, str | int | bool]) -> None:
+def ad_of(notice: AgentNotice) -> dict[str, str | int | bool]:
+    """Return the ad that shows an agent; the collector drops it when its lifetime is over."""
+    return {
+        "MyType": AGENT_TYPE,
+        "Name": notice.name,
+        "Machine": notice.machine,
+        "AgentPid": notice.pid,
+        "DrainwiseVersion": notice.version,
+        "Policy": notice.policy,
+        "DaemonStartTime": notice.started,
+        "LastCycle": notice.cycle,
+        "NextCycle": notice.next_cycle,
+        "CyclePeriod": notice.period,
+        "Acting": notice.acting,
+        "AgentState": notice.state,
+        "AgentStateReason": notice.why,
+        "LastError": notice.error,
+        "LastErrorTime": notice.error_time,
+        "ClassAdLifetime": notice.lifetime,
+    }
+
+
+def show_agent(notice: AgentNotice) -> None:
     """Have the collector show an ad of a kind of our own, for which it wants level DAEMON.
 
     Raises RightsRefused when it does not give that level, PoolUnreachable when it does not answer.
@@ -103,7 +165,7 @@ def show_agent(attributes: Mapping[str, str | int | bool]) -> None:
             " [agent] advertise = no"
         )
     try:
-        collector.advertise([classad2.ClassAd(dict(attributes))], "UPDATE_AD_GENERIC")
+        collector.advertise([classad2.ClassAd(ad_of(notice))], "UPDATE_AD_GENERIC")
     except htcondor2.HTCondorException as fault:
         raise PoolUnreachable(f"the collector does not take the agent's ad: {fault}") from None
 
@@ -135,28 +197,34 @@ def startd_address(slot: str, machine: str) -> str:
     return address
 
 
+def machine_address(machine: str) -> str:
+    """Return the address of a node's startd. Raises PoolUnreachable when the collector knows none."""
+    constraint = f"DynamicSlot =!= true && Machine == {quoted(machine)}"
+    found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, ("MyAddress",))
+    address = next((one for ad in found if (one := text(ad, "MyAddress"))), None)
+    if address is None:
+        raise PoolUnreachable(f"the collector knows no startd on {machine}")
+    return address
+
+
 def slots_with_orders() -> list[Ad]:
     """Return the nodes that have orders, with their runs. Raises PoolUnreachable."""
     constraint = f'isString({ORDERS}) && {ORDERS} != ""'
-    return query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, PLACE_ATTRIBUTES)
+    return query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, endings.PLACE_ATTRIBUTES)
 
 
-def startd_history(place: OrderedNode) -> list[Ad]:
+def startd_history(place: endings.OrderedNode) -> list[Ad]:
     """Query a startd's history of the jobs of these runs, back to the first of them. Raises PoolUnreachable."""
     parts = [order.run.rpartition("@") for order in place.orders]
     constraint = " || ".join(f"GlobalJobId == {quoted(job)}" for job, _, _ in parts)
     first = min(int(start) for _, _, start in parts)
-    return _history(place.machine, place.address, constraint, HISTORY_ATTRIBUTES, first)
+    return _history(place.machine, place.address, constraint, endings.HISTORY_ATTRIBUTES, first)
 
 
 def ended_there(machine: str, since: int) -> list[Ad]:
     """Query a node's history of the jobs that have ended since then (UNIX s). Raises PoolUnreachable."""
-    constraint = f"Machine == {quoted(machine)}"
-    found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, ("MyAddress",))
-    address = next((one for ad in found if (one := text(ad, "MyAddress"))), None)
-    if address is None:
-        raise PoolUnreachable(f"the collector knows no startd on {machine} any more")
-    return _history(machine, address, f"CompletionDate >= {since}", ENDED_ATTRIBUTES, since)
+    address = machine_address(machine)
+    return _history(machine, address, f"CompletionDate >= {since}", endings.ENDED_ATTRIBUTES, since)
 
 
 def _history(machine: str, address: str, constraint: str, attributes: Sequence[str], since: int) -> list[Ad]:
@@ -170,21 +238,22 @@ def _history(machine: str, address: str, constraint: str, attributes: Sequence[s
     return [plain(ad, attributes) for ad in ads]
 
 
-def jobs_at_their_end(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
+def jobs_at_their_end(access_point: str, ended: Sequence[Ending]) -> list[Ad]:
     """Query an access point's queue and history for these jobs. Raises PoolUnreachable."""
     found = queried(
         htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, f"Name == {quoted(access_point)}", DAEMON_ADDRESS
     )
-    constraint = " || ".join(f"GlobalJobId == {quoted(one.run.rpartition('@')[0])}" for one in endings)
+    constraint = " || ".join(f"GlobalJobId == {quoted(one.run.rpartition('@')[0])}" for one in ended)
     # What left the queue before the first of them is not looked through.
-    since = classad2.ExprTree(f"EnteredCurrentStatus < {min(one.ended for one in endings) - _HISTORY_MARGIN}")
+    wanted = list(endings.JOB_ATTRIBUTES)
+    since = classad2.ExprTree(f"EnteredCurrentStatus < {min(one.ended for one in ended) - _HISTORY_MARGIN}")
     try:
         schedds = [htcondor2.Schedd(ad) for ad in found]
-        ads = [ad for one in schedds for ad in one.query(constraint, list(JOB_ATTRIBUTES))]
-        ads += [ad for one in schedds for ad in one.history(constraint, list(JOB_ATTRIBUTES), len(endings), since)]
+        ads = [ad for one in schedds for ad in one.query(constraint, wanted)]
+        ads += [ad for one in schedds for ad in one.history(constraint, wanted, len(ended), since)]
     except htcondor2.HTCondorException as fault:
         raise PoolUnreachable(f"the access point {access_point} does not answer with its jobs: {fault}") from None
-    return [plain(ad, JOB_ATTRIBUTES) for ad in ads]
+    return [plain(ad, wanted) for ad in ads]
 
 
 def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:
@@ -193,7 +262,7 @@ def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:
     return query(startd, f"the startd at {address}", htcondor2.AdType.Startd, None, attributes)
 
 
-def startd_answer(address: str, attributes: Sequence[str]) -> tuple[list[Ad], list[Ad]]:
+def startd_answer(attributes: Sequence[str], address: str) -> tuple[list[Ad], list[Ad]]:
     """Ask a startd for what the collector is asked for: its machine ads, and its slots. Raises PoolUnreachable."""
     startd, kind = htcondor2.Collector(classad2.ClassAd({"MyAddress": address})), htcondor2.AdType.Startd
     who = f"the startd at {address}"

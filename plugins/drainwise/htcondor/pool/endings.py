@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, moment, number, text, whole
-from drainwise.htcondor.knobs.orders import OrderEntry, parse_orders, run_name
 from drainwise.htcondor.node import ORDERS
+from drainwise.htcondor.pool.knobs import OrderEntry, parse_orders, run_name
 from drainwise.pool.facts import Ending
 
 PLACE_ATTRIBUTES = ("Machine", "MyAddress", ORDERS, "GlobalJobId", "JobStart", "MachineMaxVacateTime")
@@ -28,14 +28,8 @@ HISTORY_ATTRIBUTES = (
 JOB_ATTRIBUTES = ("GlobalJobId", "Owner", "RemoveReason", "HoldReason", "HoldReasonCode", "EnteredCurrentStatus")
 """Of an access point's jobs, in its queue and of its history."""
 
-ENDED_ATTRIBUTES = (
-    "User",
-    "AccountingGroup",
-    "CpusProvisioned",
-    "RequestCpus",
-    "CompletionDate",
-    "RemoteWallClockTime",
-)
+_ENDED = ("User", "AccountingGroup", "CpusProvisioned", "RequestCpus")
+ENDED_ATTRIBUTES = (*_ENDED, "CompletionDate", "RemoteWallClockTime")
 """What a startd's history is asked for runs that came and went between two snapshots."""
 
 _BY_ADMINISTRATOR = {1010, 1014}  # VacateReasonCode of condor_vacate and condor_drain

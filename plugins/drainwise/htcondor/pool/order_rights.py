@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from drainwise.htcondor.ads.bindings import classad2, htcondor2
-from drainwise.htcondor.knobs.orders import TRIAL_KNOB
+from drainwise.htcondor.ads.query import classad2, htcondor2
+from drainwise.htcondor.pool.knobs import TRIAL_KNOB
 
 _SET, _LEVEL = "DC_CONFIG_RUNTIME", "ADMINISTRATOR"  # the command of an order, and the level that it is held to
 _TOKENS, _MACHINES_TOKENS = "SEC_TOKEN_DIRECTORY", "SEC_TOKEN_SYSTEM_DIRECTORY"

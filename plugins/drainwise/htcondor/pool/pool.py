@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from typing import cast
 
-from drainwise.common.bounded_call import each_within, several_within, within
+from drainwise.common.bounded_call import BoundedCall, each_within, several_within, within
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
-from drainwise.htcondor.ads.agent_ad import ad_of
-from drainwise.htcondor.ads.packed_ads import Bundle, unpacked
-from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, Ad, Others, text
+from drainwise.htcondor.ads.query import Bundle, require_bindings, unpacked
+from drainwise.htcondor.ads.values import Ad, Others, shown, text
 from drainwise.htcondor.demand.resources import resources_of
+from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.identity.asked import Identities
-from drainwise.htcondor.knobs.orders import OrderEntry, to_be_asked, with_knobs
+from drainwise.htcondor.pool import collector, order_channel
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
-from drainwise.htcondor.pool.endings import OrderedNode, ended_since, endings_in, in_question, places_of, with_who_ended
-from drainwise.htcondor.pool.known_startds import Answer, KnownStartds, completed
+from drainwise.htcondor.pool.endings import ended_since, endings_in, in_question, places_of, with_who_ended
+from drainwise.htcondor.pool.knobs import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.snapshot import snapshot_of
-from drainwise.htcondor.pool.snapshot_question import SnapshotQuestion, without_collection
+from drainwise.htcondor.pool.startds import KnownStartds
 from drainwise.identity.rules import IdentityRules
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import AgentNotice, most_at_once
@@ -34,6 +34,7 @@ from drainwise.pool.kept_room import KeptRoom
 SNAPSHOT_SECONDS = 8.0
 HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
 _AHEAD_SECONDS = 3.0  # an answer that was asked for longer ago is not of now
+_OF_ACCESS_POINTS = 0.3  # of the time of a snapshot, for one access point
 ORDER_SECONDS = 30.0  # a startd does not respond for some seconds while it reconfigures
 
 
@@ -61,12 +62,12 @@ class HTCondorPool:
         self._startds = KnownStartds(startds_file)
         self._drained: dict[str, str] = {}
         """Of these, the ones that are drained, each with the reason."""
-        self._ahead: SnapshotQuestion | None = None
+        self._ahead: _SnapshotQuestion | None = None
         self._told: set[str] = set()
 
     def require_bindings(self) -> None:
         """Raise UsageError when HTCondor's Python bindings here are too old."""
-        within(self._snapshot_seconds, _require_bindings, "HTCondor's Python bindings")
+        within(self._snapshot_seconds, require_bindings, "HTCondor's Python bindings")
 
     def ask_ahead(self) -> None:
         """Ask the collector now for the next snapshot: whoever takes that at once can get ready while it answers."""
@@ -74,13 +75,13 @@ class HTCondorPool:
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
-        with closing(self._asked()) as asked, without_collection():
+        with closing(self._asked()) as asked, _without_collection():
             answers = asked.ads.values()
             others = cast("Others", next(answers))
-            attributes = (*SLOT_ATTRIBUTES, *resources_of(others.startds))
+            attributes = (*collector.SLOT_ATTRIBUTES, *resources_of(others.startds))
             bundles = cast("Iterable[Bundle]", answers)
             slots: Iterable[Ad] = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
-            others, slots = self._completed(others, slots, attributes, now)
+            others, slots = self._startds.completed(others, slots, partial(collector.startd_answer, attributes), now)
             sent, known = self._identities, self._startds
             seen = snapshot_of(slots, others, now, known.nodes, asked.told, self._clients, sent.known, known.silent)
             seen = sent.completed(seen, asked.identities)
@@ -91,24 +92,12 @@ class HTCondorPool:
         if not doubtful:
             return seen
         with suppress(PoolError):  # else what was seen counts: nobody is asked instead
-            return with_knobs(seen, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
+            return with_knobs(
+                seen, within(NODE_SECONDS, partial(order_channel.knobs_of, doubtful), "a node with orders")
+            )
         return seen
 
-    def _completed(
-        self, others: Others, slots: Iterable[Ad], attributes: Sequence[str], now: int
-    ) -> tuple[Others, Iterable[Ad]]:
-        """Complete the answer of a collector that has just started by what the startds that it lacks say themselves."""
-        if not self._startds.is_young(others, now):
-            return others, slots
-        there = list(slots)
-        missing = self._startds.missing(others, there)
-        if not missing:
-            return others, there
-        answers = self._startds.ask(missing, partial(_ask_startd, attributes), now)
-        machines, there = completed(others, there, answers)
-        return replace(others, startds=machines), there
-
-    def _asked(self) -> SnapshotQuestion:
+    def _asked(self) -> _SnapshotQuestion:
         """Return the question that was asked ahead, if that was just now; else ask."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
@@ -117,25 +106,25 @@ class HTCondorPool:
             ahead.close()
         return self._question()
 
-    def _question(self) -> SnapshotQuestion:
-        return SnapshotQuestion(self._snapshot_seconds, self._identities)
+    def _question(self) -> _SnapshotQuestion:
+        return _SnapshotQuestion(self._snapshot_seconds, self._identities)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the order is read back before this returns."""
         order = OrderEntry(pilot.run, deadline)
-        self._send(pilot.node, lambda: _give(order, pilot.name, pilot.node))
+        self._send(pilot.node, partial(order_channel.give_order, order, pilot.name, pilot.node))
 
     def withdraw_order(self, pilot: Pilot, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the slot may stay Retiring, see `retirement`. The update hook tells the pilot."""
-        self._send(pilot.node, lambda: _take_back(pilot.run, pilot.name, pilot.node))
+        self._send(pilot.node, partial(order_channel.withdraw_order, pilot.run, pilot.name, pilot.node))
 
     def ask_for_part(self, pilot: Pilot, wish: PartialReturn, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `LendsParts`; the update hook tells the pilot, and the second slot lends what it returns."""
-        self._send(pilot.node, lambda: _ask_part(pilot.run, wish, pilot.name, pilot.node))
+        self._send(pilot.node, partial(order_channel.ask_for_part, pilot.run, wish, pilot.name, pilot.node))
 
     def keep_room(self, room: KeptRoom) -> None:
         """See `KeepsRooms`; it counts from the node's next reconfig on, which each order brings."""
-        within(self._order_seconds / 2, lambda: _keep(room), f"node {room.node}")
+        within(self._order_seconds / 2, partial(order_channel.keep_room, room), f"node {room.node}")
 
     def _send(self, node: str, order: Callable[[], Iterable[None]]) -> None:
         """Have an order sent to a node. Raises as `Pool.give_order`."""
@@ -151,7 +140,7 @@ class HTCondorPool:
         """See `Pool`; a node keeps it as long as its STARTD_HISTORY. One that does not tell holds nobody up."""
         if not runs:
             return {}
-        places = within(self._snapshot_seconds, lambda: places_of(_ask_places(), runs), "the collector")
+        places = within(self._snapshot_seconds, lambda: places_of(collector.slots_with_orders(), runs), "the collector")
         found: dict[str, Ending] = {}
         end = time.monotonic() + HISTORY_SECONDS
         for place in places:
@@ -159,7 +148,7 @@ class HTCondorPool:
             if left <= 0:
                 break
             with suppress(PoolUnreachable):
-                history = within(left, partial(_ask_history, place), f"node {place.machine}")
+                history = within(left, partial(collector.startd_history, place), f"node {place.machine}")
                 found.update(endings_in(history, place))
         return {**found, **self._with_who_ended(in_question(found.values(), places), end)}
 
@@ -173,14 +162,14 @@ class HTCondorPool:
             if left <= 0:
                 break
             with suppress(PoolUnreachable):
-                jobs = within(left, partial(_ask_jobs, name, own), f"access point {name}")
+                jobs = within(left, partial(collector.jobs_at_their_end, name, own), f"access point {name}")
                 known.update((one.run, with_who_ended(one, jobs)) for one in own)
         return known
 
     def cores_of_ended(self, account: str, nodes: Sequence[str], since: int, now: int) -> float:  # noqa: ARG002 - what ended has ended
         """See `TellsEnded`; each node keeps it as long as its STARTD_HISTORY."""
         runs: list[tuple[int, int, int]] = []
-        calls = [partial(_ask_ended, node, since) for node in nodes]
+        calls = [partial(collector.ended_there, node, since) for node in nodes]
         for _, answer in each_within(NODE_SECONDS, calls, "a node that gave cores back"):
             if isinstance(answer, PoolError):
                 raise answer
@@ -195,7 +184,7 @@ class HTCondorPool:
 
     def show_agent(self, notice: AgentNotice) -> None:
         """See `ShowsAgent`: by an ad of a type of its own in the collector."""
-        within(self._snapshot_seconds, lambda: _show_agent(ad_of(notice)), "the collector")
+        within(self._snapshot_seconds, partial(collector.show_agent, notice), "the collector")
 
     def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:  # noqa: ARG002 - the nodes' own ads tell
         """See `ClosesNodes`: by a drain of each node when the time has come. What fails is tried again."""
@@ -203,13 +192,14 @@ class HTCondorPool:
         calls = [
             (
                 f"{node} is drained: it starts no job until {why.name} is cancelled",
-                partial(_drain, node, reason_of(why)),
+                partial(order_channel.drain, node, reason_of(why)),
             )
             for node, why in sorted(drains.items())
         ]
         opened = to_open(closings, self._drained, now)
         calls += [
-            (f"the drain of {node} is cancelled: it takes jobs again", partial(_end_drain, node)) for node in opened
+            (f"the drain of {node} is cancelled: it takes jobs again", partial(order_channel.end_drain, node))
+            for node in opened
         ]
         done, faults = [], []
         for place, answer in each_within(NODE_SECONDS, (call for _, call in calls), "a node to drain"):
@@ -222,89 +212,49 @@ class HTCondorPool:
         return sorted(done)
 
 
-# The bindings are imported in the child that asks: each question reads the configuration as it is then, and a command
-# that asks nothing does not need them.
+class _SnapshotQuestion:
+    """What a snapshot asks, three processes at once: the collector for all slots, and the access points for what
+    waits and, apart, for who sent what runs.
+    """
+
+    def __init__(self, seconds: float, identities: Identities) -> None:
+        self.begun, self._seconds = time.monotonic(), seconds
+        with ExitStack() as begun:  # what has begun ends when the next cannot begin
+            self.ads: BoundedCall[Others | Bundle] = BoundedCall(seconds, collector.pool_ads, "the collector")
+            begun.callback(self.ads.close)
+            self._demand: BoundedCall[Told] = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
+            begun.callback(self._demand.close)
+            self.identities = identities.ask(seconds)
+            begun.pop_all()
+
+    def told(self) -> Told | str:
+        """Return which jobs wait and where they could run; why not, when that was not told in time."""
+        left = self.begun + self._seconds - time.monotonic()
+        try:
+            return next(self._demand.values(left))
+        except PoolError as fault:
+            return shown(str(fault))
+
+    def close(self) -> None:
+        """End them."""
+        self.ads.close()
+        self._demand.close()
+        self.identities.close()
 
 
-def _require_bindings() -> None:
-    from drainwise.htcondor.ads.bindings import require_bindings  # noqa: PLC0415
-
-    require_bindings()
-
-
-def _give(order: OrderEntry, slot: str, machine: str) -> Iterator[None]:
-    from drainwise.htcondor.pool.order_channel import give_order  # noqa: PLC0415
-
-    return give_order(order, slot, machine)
-
-
-def _ask_part(run: str, wish: PartialReturn, slot: str, machine: str) -> Iterator[None]:
-    from drainwise.htcondor.pool.part_channel import ask_for_part  # noqa: PLC0415
-
-    return ask_for_part(run, wish, slot, machine)
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Suspend Python's garbage collector, which would go through many new values, all in use, again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
-def _keep(room: KeptRoom) -> None:
-    from drainwise.htcondor.pool.order_channel import keep_room  # noqa: PLC0415
+def _ask_demand(seconds: float) -> Iterator[Told]:
+    from drainwise.htcondor.demand.ask import ask_demand  # noqa: PLC0415 - it needs classad2 to be imported
 
-    keep_room(room)
-
-
-def _take_back(run: str, slot: str, machine: str) -> Iterator[None]:
-    from drainwise.htcondor.pool.order_channel import withdraw_order  # noqa: PLC0415
-
-    return withdraw_order(run, slot, machine)
-
-
-def _ask_startd(attributes: Sequence[str], address: str) -> Answer:
-    from drainwise.htcondor.pool.collector import startd_answer  # noqa: PLC0415
-
-    return startd_answer(address, attributes)
-
-
-def _ask_knobs(nodes: Mapping[str, str]) -> dict[str, str]:
-    from drainwise.htcondor.pool.order_channel import knobs_of  # noqa: PLC0415
-
-    return knobs_of(nodes)
-
-
-def _drain(machine: str, reason: str) -> bool:
-    from drainwise.htcondor.pool.drain_channel import drain  # noqa: PLC0415
-
-    return drain(machine, reason)
-
-
-def _end_drain(machine: str) -> bool:
-    from drainwise.htcondor.pool.drain_channel import end_drain  # noqa: PLC0415
-
-    return end_drain(machine)
-
-
-def _show_agent(attributes: Mapping[str, str | int | bool]) -> None:
-    from drainwise.htcondor.pool.collector import show_agent  # noqa: PLC0415
-
-    show_agent(attributes)
-
-
-def _ask_places() -> list[Ad]:
-    from drainwise.htcondor.pool.collector import slots_with_orders  # noqa: PLC0415
-
-    return slots_with_orders()
-
-
-def _ask_jobs(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
-    from drainwise.htcondor.pool.collector import jobs_at_their_end  # noqa: PLC0415
-
-    return jobs_at_their_end(access_point, endings)
-
-
-def _ask_ended(machine: str, since: int) -> list[Ad]:
-    from drainwise.htcondor.pool.collector import ended_there  # noqa: PLC0415
-
-    return ended_there(machine, since)
-
-
-def _ask_history(place: OrderedNode) -> list[Ad]:
-    from drainwise.htcondor.pool.collector import startd_history  # noqa: PLC0415
-
-    return startd_history(place)
+    yield ask_demand(seconds * _OF_ACCESS_POINTS)

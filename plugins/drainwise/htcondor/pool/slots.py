@@ -9,27 +9,17 @@ from types import MappingProxyType
 
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, user_texts
 from drainwise.facts.clients import PAPER, ClientProfile
-from drainwise.htcondor.ads.values import (
-    BACKFILL,
-    LARGEST_SLOT,
-    Ad,
-    contradicts_itself,
-    moment,
-    number,
-    observed_in,
-    report_of,
-    shown,
-    text,
-    whole,
-)
+from drainwise.htcondor.ads.values import BACKFILL, LARGEST_SLOT, Ad, moment, number, shown, text, whole
 from drainwise.htcondor.demand.resources import slot_amounts
-from drainwise.htcondor.knobs.orders import SETTLED_AFTER, parse_orders, run_name
 from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, ORDERS, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.closed_nodes import why_no_orders
+from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name
 from drainwise.identity.identity import PilotIdentity
-from drainwise.pilotad.attributes import HEARTBEAT, STANDING
-from drainwise.pilotad.report import OBSERVED
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
+from drainwise.pilotad.codec import BELIEVED
+from drainwise.pilotad.observation import observation_in
+from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, OBSERVED, PilotReport
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.clocks import CLOCKS_DIFFER
@@ -46,6 +36,8 @@ BACKFILL_SLOT = "it runs in a backfill slot: its cores are free for others as it
 
 _LEAVING = ("Retiring", "Vacating", "Killing")
 _IN_USE = ("Claimed", "Preempting")
+_SOURCES: dict[str | None, str] = {GLIDEIN: GLIDEIN_AD, OBSERVED: PROCESSES}
+_REPORT = tuple((row.field, row.published, BELIEVED[row.kind]) for row in ATTRIBUTES)
 
 
 @dataclass(frozen=True)
@@ -202,6 +194,18 @@ def client_of(slot: Slot, account: str, rules: ClientRules | None) -> ClientProf
     return rules.profile_of(facts, text(ad, CLIENT) or "")
 
 
+def report_of(ad: Ad) -> PilotReport | None:
+    """Read the pilot's report that a node published on its slot; None when there is none."""
+    get = ad.get
+    heartbeat = moment(ad, HEARTBEAT)
+    if heartbeat is None:
+        return None
+    source = _SOURCES.get(text(ad, STANDING), PILOT_AD)
+    return PilotReport.from_values(
+        heartbeat, source, {field: value_of(get(published)) for field, published, value_of in _REPORT}
+    )
+
+
 def pilot_of(
     slot: Slot,
     account: str,
@@ -251,8 +255,8 @@ def pilot_of(
         started=min(start, now),
         lease_end=min(ends, default=None),
         report=report_of(slot.ad),
-        seen=observed_in(slot.ad),
-        contradictory=contradicts_itself(slot.ad),
+        seen=observation_in(slot.ad.get(OBSERVATION)),
+        contradictory=text(slot.ad, STANDING) == CONTRADICTORY,
         deadline=deadline,
         leaving=leaving,
         heard=slot.heard,

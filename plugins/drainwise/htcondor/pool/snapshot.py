@@ -13,19 +13,29 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.facts.client_rules import ClientRules
-from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, odd_number
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, named, odd_number, shown
 from drainwise.htcondor.demand.demand import DemandLimits, demand_of
 from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
-from drainwise.htcondor.pool.complete_answer import notices_of, require_refilled, require_whole
 from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
-from drainwise.htcondor.pool.slots import Slot, at_floor, client_of, given_back, heard_lately, pilot_of, slot_of
-from drainwise.htcondor.pool.startds import Startds
-from drainwise.htcondor.shares.accounting import Accounts, Use, accounting_record, groups, rooms
+from drainwise.htcondor.pool.slots import (
+    SILENT_AFTER,
+    Slot,
+    at_floor,
+    client_of,
+    given_back,
+    heard_lately,
+    pilot_of,
+    slot_of,
+)
+from drainwise.htcondor.pool.startds import Startds, require_refilled
+from drainwise.htcondor.shares.accounting import AccountingRecord, Accounts, Use, accounting_record, groups, rooms
 from drainwise.htcondor.shares.owed import accounts_of, user_priorities, uses_of
 from drainwise.identity.identity import PilotIdentity
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.job_kinds import JobKind
@@ -33,6 +43,7 @@ from drainwise.pool.node_versions import counted
 
 _CLOSE = 100.0
 """A slot whose cores per weight differ by more than this from the pool's middle one does not weigh the pool."""
+_MISSING_SLOTS = 10  # claimed slots that may be missing beside the accountant's count: jobs end between two cycles
 
 
 def snapshot_of(
@@ -62,7 +73,7 @@ def snapshot_of(
     slots = counted_once(seen.slots, startds, now)
     require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now, silent)
     charged = [slot for slot in slots if slot.submitter is not None]
-    require_whole(slots, seen.gone, charged, others.accounting, records, now)
+    _require_whole(slots, seen.gone, charged, others.accounting, records, now)
     slots, claimed = ([slot for slot in some if not slot.is_backfill] for some in (slots, charged))
     shared = set(startds.second.values())
     ratio, strange = _cores_per_weight([slot for slot in slots if startds.place_of(slot.name) not in shared])
@@ -91,7 +102,7 @@ def snapshot_of(
         notices=(
             *closed_notices(slots),
             *no_more_lent_notices(slots),
-            *notices_of(slots, seen.gone, seen.odd, strange, records),
+            *_notices_of(slots, seen, strange, records),
             *((f"demand counts by cores alone: {answer}",) if isinstance(answer, str) else ()),
             *demand.notices,
         ),
@@ -199,3 +210,67 @@ def _cores_per_weight(slots: Sequence[Slot]) -> tuple[float, list[Slot]]:
     if not sound:
         return 1.0, strange
     return sum(slot.cores for slot in sound) / math.fsum(slot.weight for slot in sound), strange
+
+
+def _notices_of(
+    slots: Sequence[Slot], seen: _Seen, strange: Sequence[Slot], records: Sequence[AccountingRecord]
+) -> Iterator[str]:
+    """Name the parts of the answer that were not believed, and why."""
+    gone, odd = seen.gone, seen.odd
+    if gone:
+        cores, nodes = sum(slot.cores for slot in gone), {slot.machine for slot in gone}
+        yield (
+            f"{len(gone)} slots ({cores} cores) on {named(nodes)} are not counted: not heard of for three updates, or"
+            " their startd does not have them any more"
+        )
+    if odd:
+        said = f"Cpus = {shown(odd[0]['Cpus'])}"
+        yield f"{len(odd)} slots are left out ({named(shown(ad.get('Name')) for ad in odd)}): {said} cannot be"
+    if strange:
+        said = f"SlotWeight = {shown(strange[0].ad.get('SlotWeight'))}"
+        yield f"the weight of {named(slot.name for slot in strange)} is not counted: {said} cannot be"
+    asleep = [slot.name for slot in slots if slot.ad.get("Offline") is True]
+    if asleep:
+        yield f"{named(asleep)}: Offline = true is not believed of a slot in use; who may WRITE to its startd set it"
+    for unsure in (False, True):
+        lines = [record for record in records if record.odd and record.unsure is unsure]
+        if lines:
+            what = f"the accounting of {named(record.name for record in lines)} says a {lines[0].odd} that cannot be"
+            yield f"{what}: neither they nor their groups' trees give back or get any cores" if unsure else what
+
+
+def _require_whole(
+    slots: Sequence[Slot],
+    gone: Sequence[Slot],
+    claimed: Sequence[Slot],
+    account_ads: Sequence[Ad],
+    records: Sequence[AccountingRecord],
+    now: int,
+) -> None:
+    """Raise PoolUnreachable for an answer that cannot be whole and of now (UNIX s).
+
+    slots: those that are there, `claimed` of them in use; gone: those that the collector knows only from before.
+    """
+    if not slots and not gone:
+        raise PoolUnreachable(
+            "incomplete answer: the collector knows no slots; is this its pool, and has it just started?"
+        )
+    ahead = max(slot.heard or 0 for slot in (*slots, *gone)) - now
+    if ahead > CLOCKS_DIFFER:
+        raise wrong_clock(f"{ahead} s behind", "the collector's")
+    if len(gone) > len(slots):
+        known = len(gone) + len(slots)
+        raise PoolUnreachable(f"a stale answer: {len(gone)} of {known} slots were not heard of for three updates")
+    if not claimed:
+        return
+    if not any(not record.is_group for record in records):
+        raise PoolUnreachable(
+            f"incomplete answer: {len(claimed)} slots in use and no accounting in the collector; is the negotiator up?"
+        )
+    if not any(heard_lately(ad, now) for ad in account_ads):
+        raise PoolUnreachable(f"a stale answer: the accounting is older than {SILENT_AFTER} s; is the negotiator up?")
+    charged = sum(record.slots for record in records if not record.is_group)
+    if charged - len(claimed) > max(_MISSING_SLOTS, charged / 2):
+        raise PoolUnreachable(
+            f"incomplete answer: {len(claimed)} slots in use where the negotiator charges for {charged:.0f}"
+        )

@@ -1,15 +1,37 @@
-"""The facts that each startd states for all its slots, and so which slots that the collector shows are not there.
+"""The startds of a pool: what each states for all its slots, whether all have told of themselves, and asking them.
 
 The collector keeps an ad for a quarter of an hour: a node that lost its power shows its pilots as long,
 and when it is back, the dynamic slots of before stand beside the new ones.
+
+A collector that has started anew does not know all startds yet. Which there are is known by the last whole answer, also
+to an agent that has started since: it is kept in a file. Those that are missing are asked directly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 
-from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, moment, odd_number, text, whole
+from drainwise.common.bounded_call import each_within
+from drainwise.common.local_file import read_small, replace_file
+from drainwise.facts.errors import FeatureError, PoolError, PoolUnreachable
+from drainwise.htcondor.ads.values import (
+    LARGEST_POOL,
+    LARGEST_SLOT,
+    Ad,
+    Others,
+    moment,
+    named,
+    number,
+    odd_number,
+    text,
+    whole,
+)
 from drainwise.htcondor.node import (
     CRON_VERSION,
     HOOKS_SINCE,
@@ -24,6 +46,20 @@ from drainwise.pool.clocks import CLOCKS_DIFFER
 _MISSED_UPDATES = 3
 _LEAST_SILENCE = 30  # seconds; a startd that starts many jobs at once may be late by as much
 _LONGEST_INTERVAL = 86_400
+# A startd loses its first update to a collector that has started anew: it goes into the connection of before.
+_UPDATES, _SLACK = 2, 15
+_WAIT_FOR_SILENT = 120  # s
+
+MOST_ASKED = 256
+"""Startds that are asked for one snapshot."""
+_ALL_SECONDS, _EACH_SECONDS = 12.0, 4.0
+_YOUNG = 3600  # s; an older collector knows all there is
+_KEPT = 300  # s; an answer is as good as an update of the usual interval
+_LARGEST = 64 << 20  # bytes of the file
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+Answer = tuple[list[Ad], list[Ad]]
+"""What a startd says: the ads that concern all its slots, then those of its slots."""
 
 
 @dataclass(frozen=True)
@@ -161,3 +197,153 @@ def _children(ad: Ad) -> frozenset[object] | None:
         return frozenset(number for number in listed if type(number) is int)
     count = ad.get("NumDynamicSlots")
     return frozenset() if type(count) is int and count == 0 else None
+
+
+def collector_start(collectors: Iterable[Ad]) -> int | None:
+    """Return when the collector started (UNIX s), of several the youngest; None when none says."""
+    starts = []
+    for ad in collectors:
+        at, lived = moment(ad, "StatsLastUpdateTime"), number(ad, "StatsLifetime")
+        if at is not None and lived is not None and lived <= LARGEST_POOL:
+            starts.append(at - int(lived))
+    return max(starts, default=None)
+
+
+def require_refilled(
+    startds: Startds,
+    slot_names: Collection[str],
+    collectors: Sequence[Ad],
+    masters: Sequence[Ad],
+    before: Collection[str],
+    now: int,
+    silent: Collection[str] = (),
+) -> None:
+    """Raise PoolUnreachable while a collector that has just started cannot have heard of all nodes yet at `now`.
+
+    Startds tell it of themselves one after the other, each within its UPDATE_INTERVAL. A pool that has started with its
+    collector is whole as far as it is there: its startds tell of themselves when they start. before: the nodes of the
+    last whole answer; when all of them are back, nothing is missing. A node that has gone is waited for no longer than
+    all the others may take; one of `silent`, which did not answer when it was asked directly, for two minutes.
+    """
+    start = collector_start(collectors)
+    if start is None:
+        return
+    left = start + _UPDATES * startds.longest_interval + _SLACK - now
+    older = (moment(ad, "DaemonStartTime") or now for ad in masters)
+    if left <= 0 or min((*startds.started.values(), *older), default=now) >= start - CLOCKS_DIFFER:
+        return
+    expected = set(before) or {node for ad in masters if "STARTD_StartTime" in ad and (node := text(ad, "Machine"))}
+    gone = set(silent) if now - start >= _WAIT_FOR_SILENT else set()
+    missing = expected - startds.machines - gone
+    slots = startds.dynamic_slots() - set(slot_names)
+    if before and not missing and not slots:
+        return
+    lacks = f"{len(missing)} nodes are missing ({named(missing)}); " if missing else ""
+    lacks += f"{len(slots)} slots are missing ({named(slots)}); " if slots else ""
+    raise PoolUnreachable(
+        f"incomplete answer: the collector started {now - start} s ago, and not every startd has sent it its ads"
+        f" yet: {lacks}nothing is decided before all are back, or {left} s have passed"
+    )
+
+
+class KnownStartds:
+    """The startds of the last whole answer with their addresses, by node; file: where they are kept, "" for nowhere."""
+
+    def __init__(self, file: str = "") -> None:
+        self._file = file
+        self._addresses: dict[str, str] | None = None
+        self._answers: dict[str, tuple[int, Answer]] = {}
+        self.silent: frozenset[str] = frozenset()
+        """Those that were asked for the last snapshot and did not answer."""
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Return the nodes of the last whole answer."""
+        return frozenset(self._known())
+
+    def learn(self, startds: Iterable[Ad]) -> None:
+        """Take in the machine ads of a whole answer."""
+        seen = {node: text(ad, "MyAddress") or "" for ad in startds if (node := text(ad, "Machine")) is not None}
+        self._answers, self.silent = {}, frozenset()
+        if seen == self._known():
+            return
+        self._addresses = seen
+        directory, name = os.path.split(self._file)
+        with suppress(OSError):  # it is not there, or another user's: then only this process knows them
+            place = os.open(directory, _DIRECTORY)
+            try:
+                replace_file(name, json.dumps(seen).encode("ascii"), place)
+            finally:
+                os.close(place)
+
+    def completed(
+        self, others: Others, slots: Iterable[Ad], question: Callable[[str], Answer], now: int
+    ) -> tuple[Others, Iterable[Ad]]:
+        """Complete the answer of a collector that has just started by what the startds that it lacks say themselves.
+
+        What they say stands in the place of what it has of them. question: see `ask`; now: UNIX s.
+        """
+        start = collector_start(others.collectors)
+        if start is None or now - start > _YOUNG or not self._known():
+            return others, slots
+        slots = list(slots)
+        answers = self.ask(self.missing(others, slots), question, now)
+
+        def elsewhere(ads: Iterable[Ad]) -> list[Ad]:
+            return [ad for ad in ads if text(ad, "Machine") not in answers]
+
+        machines = elsewhere(others.startds) + [ad for some, _ in answers.values() for ad in some]
+        return replace(others, startds=machines), elsewhere(slots) + [ad for _, some in answers.values() for ad in some]
+
+    def missing(self, others: Others, slots: Collection[Ad]) -> dict[str, str]:
+        """Return the address of each known startd that the collector lacks, or some of whose slots it lacks."""
+        startds = Startds(others.startds)
+        lacking = startds.dynamic_slots() - {text(ad, "Name") or "" for ad in slots}
+        half = {name.partition("@")[2] for name in lacking}
+        return {
+            node: address
+            for node, address in self._known().items()
+            if address and (node not in startds.machines or node in half)
+        }
+
+    def ask(self, missing: Mapping[str, str], question: Callable[[str], Answer], now: int) -> dict[str, Answer]:
+        """Return what the missing startds say, as far as they say it in time; by node.
+
+        question: asks the startd at an address, as `collector.startd_answer`; now: UNIX s.
+        """
+        self._answers = {node: one for node, one in self._answers.items() if node in missing and now - one[0] <= _KEPT}
+        due = [node for node in missing if node not in self._answers]
+        due = sorted(due, key=lambda node: (node in self.silent, node))[:MOST_ASKED]
+        end, silent = time.monotonic() + _ALL_SECONDS, set(self.silent) & missing.keys()
+        calls = (partial(question, missing[node]) for node in due)
+        with closing(each_within(_EACH_SECONDS, calls, "a startd")) as answers:
+            for place, answer in answers:
+                if isinstance(answer, PoolError):
+                    silent.add(due[place])
+                else:
+                    silent.discard(due[place])
+                    self._answers[due[place]] = now, (_heard(answer[0], now), _heard(answer[1], now))
+                if time.monotonic() > end:
+                    break
+        self.silent = frozenset(silent)
+        return {node: answer for node, (_, answer) in self._answers.items()}
+
+    def _known(self) -> dict[str, str]:
+        if self._addresses is None:
+            self._addresses = _read(self._file) if self._file else {}
+        return self._addresses
+
+
+def _heard(ads: Iterable[Ad], now: int) -> list[Ad]:
+    return [{**ad, "LastHeardFrom": now} for ad in ads]
+
+
+def _read(path: str) -> dict[str, str]:
+    try:
+        found = read_small(path, _LARGEST)
+        known = json.loads(found[0]) if found is not None else {}
+    except (FeatureError, ValueError, RecursionError):
+        return {}
+    if not isinstance(known, dict):
+        return {}
+    return {node: address for node, address in known.items() if isinstance(address, str)}

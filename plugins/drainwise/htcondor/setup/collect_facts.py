@@ -10,9 +10,9 @@ from functools import partial
 
 from drainwise.common.bounded_call import each_within, within
 from drainwise.facts.errors import PoolError, PoolUnreachable
-from drainwise.htcondor.ads.bindings import classad2, htcondor2
-from drainwise.htcondor.knobs.orders import TRIAL_KNOB
+from drainwise.htcondor.ads.query import classad2, htcondor2
 from drainwise.htcondor.node import CRON_HEARTBEAT, ORDERS_SINCE, UNUSABLE
+from drainwise.htcondor.pool.knobs import TRIAL_KNOB
 from drainwise.htcondor.pool.order_rights import is_order_taken, rights_at
 from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs

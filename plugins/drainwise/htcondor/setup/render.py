@@ -14,7 +14,7 @@ from drainwise.install.rendered_tree import RenderedFile
 from drainwise.install.templates import Renderer, agent_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
 from drainwise.siteconfig import HTCondorSection, SiteConfig
-from drainwise.siteconfig.feature_sections import KIND
+from drainwise.siteconfig.node_sections import KIND
 
 ROLES = ("execute", "access", "central")
 

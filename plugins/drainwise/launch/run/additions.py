@@ -171,10 +171,11 @@ def _is_whole(line: bytes) -> bool:
         return False
 
 
-def recall(engine: Engine, store: Store, jobs: Iterable[LaunchJob]) -> int:
+def recall(engine: Engine, store: Store, jobs: Iterable[LaunchJob], again: bool = False) -> int:
     """Tell the engine of jobs that have just been added; how many need not be run again.
 
-    A job is done when it was done as it is now: the same command, after jobs that are the same and done.
+    A job is done when it was done as it is now: the same command, after jobs that are the same and done. again: no job
+    counts as done, but what is known of its time does.
     """
     ordered = list(in_order(jobs))
     for job in ordered:
@@ -184,7 +185,7 @@ def recall(engine: Engine, store: Store, jobs: Iterable[LaunchJob]) -> int:
     for row in store.known(new):
         job = new[row.name]
         engine.remember(job, row.last_success)
-        if row.state == DONE and row.digest == job.digest:
+        if not again and row.state == DONE and row.digest == job.digest:
             was_done[job.index] = row.wall
     count = 0
     for job in ordered:

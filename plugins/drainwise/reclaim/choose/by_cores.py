@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drainwise.reclaim.choose.plan import Rules, extra_cores, groups_of, price_by_claims, price_by_facts
-from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Mask, Real, Rows, Whole, sums
+from drainwise.reclaim.choose.problem import CORES, Limits, Mask, Real, Rows, Whole, sums
 from drainwise.reclaim.choose.sets import ALL_OF, subsets
 
 NEAR, MOST_BEHIND, MOST_TOTALS = 24, 200, 1024
@@ -63,13 +63,6 @@ class CoresPlan:
     gone: Mask
     by_facts: Mask
     budget: Real
-
-
-def whole_pilots(cores: Real, user: Whole, loss: Real, claim: Real) -> Rows:
-    """Return rows of n pilots that go as a whole, one each, on the one place; as in `Rows`."""
-    every = np.arange(len(cores))
-    spends, ways = np.column_stack((cores, 0 * cores)), np.full(len(cores), KILL)
-    return Rows(every, ways, user, spends, loss, claim, every, 0 * every, cores[:, None])
 
 
 def plan_cores(rows: Rows, limits: Limits, cores: float, rules: Rules) -> CoresPlan:

@@ -6,7 +6,7 @@ limits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -50,6 +50,48 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.pilot)
+
+
+def whole_pilots(cores: Real, user: Whole, loss: Real, claim: Real) -> Rows:
+    """Return rows of n pilots that go as a whole, one each, on one place that has cores alone; as in `Rows`."""
+    every = np.arange(len(cores))
+    spends, ways = np.column_stack((cores, 0 * cores)), np.full(len(cores), KILL)
+    return Rows(every, ways, user, spends, loss, claim, every, 0 * every, cores[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """m parts of pilots on one place, of which at most one of each pilot comes back while that goes on.
+
+    pilot: m, its number. cores: m, fewer than it has; memory comes back in proportion. cost: m, ≥ 0, from claims.
+    stands: m, whether it was asked for: nothing is lost by it any more.
+    """
+
+    pilot: Whole
+    cores: Whole
+    cost: Real
+    stands: Mask
+
+
+def with_parts(rows: Rows, parts: Parts, memory: int | None = None) -> Rows:
+    """Return the rows of whole pilots, one each, and then those of their parts; memory: the column of it in `gives`."""
+    cores, piece = parts.cores.astype(float), np.searchsorted(rows.row, parts.pilot)
+    gives = np.zeros((len(cores), rows.gives.shape[1]))
+    gives[:, 0] = cores
+    if memory is not None:
+        gives[:, memory] = rows.gives[piece, memory] * cores // np.maximum(rows.spends[parts.pilot, 0], 1)
+    own = Rows(
+        parts.pilot,
+        np.where(parts.stands, STANDING, PART),
+        rows.user[parts.pilot],
+        np.column_stack((cores, 0 * cores)),
+        0 * cores,
+        parts.cost,
+        len(rows) + np.arange(len(cores)),
+        rows.place[piece],
+        gives,
+    )
+    return Rows(*(np.concatenate((getattr(rows, one.name), getattr(own, one.name))) for one in fields(Rows)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,32 @@
 """Decide what one cycle would do and why: for requests first, then for those who wait.
 
 Where the batch system tells what waits by kind and where that could start, pilots make room for those jobs, place by
-place (`room_plans`). Elsewhere cores are counted, and the sentence says how many of them are of use as they lie.
+place (`user_plans`). Elsewhere cores are counted, and the sentence says how many of them are of use as they lie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from drainwise.facts.scope_rules import OUT_OF_SCOPE
+from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
 from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
-from drainwise.reclaim.decide.core_plans import core_plans
-from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left
+from drainwise.reclaim.counted_demand import (
+    Paused,
+    intended_room,
+    nodes_with_cores_back,
+    paused,
+    runs_beside,
+    unplaced,
+    weighed,
+    with_untaken,
+)
 from drainwise.reclaim.decide.limits import within_gpus
 from drainwise.reclaim.decide.on_request import Requested, requested_plans
 from drainwise.reclaim.decide.open_until import (
@@ -29,7 +40,6 @@ from drainwise.reclaim.decide.open_until import (
     within,
 )
 from drainwise.reclaim.decide.parts import asked_no_more, parts_count, with_all_asked
-from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
 from drainwise.reclaim.decide.standing import needed_runs, with_replacements, withdrawals
 from drainwise.reclaim.decide.summary import (
     in_parts,
@@ -40,25 +50,26 @@ from drainwise.reclaim.decide.summary import (
     waiting_without_place,
     with_requested,
 )
-from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, unbound, with_unanswered
-from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
-from drainwise.reclaim.plan import Plan, UserPlan, Withdrawal
+from drainwise.reclaim.decide.user_plans import user_plans
+from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, unbound, with_unanswered
+from drainwise.reclaim.plan import Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import policy_called
 from drainwise.reclaim.quota import (
     Balance,
     WhatIf,
     balance_for,
+    on_its_way,
     owed,
     require_whole,
     with_far_ends,
     with_turns,
     without_limits,
 )
-from drainwise.reclaim.seen_payloads import stuck_pilots, with_expected_ends, with_stuck
+from drainwise.reclaim.seen_pilots import stuck_pilots, with_expected_ends, with_stuck
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
-from drainwise.reclaim.unmet_demand import AccountPart, for_whom
-from drainwise.reclaim.untaken_room import unplaced, with_untaken
+from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom
 from drainwise.room.choice import RoomMade
+from drainwise.room.demand import DemandLeft, demand_left, room_facts
 
 
 def make_plan(
@@ -97,14 +108,14 @@ def make_plan(
     demand = (
         _demand_plans(looked, snapshot, now, settings, history, need, until)
         if is_for_demand
-        else _DemandPlans([], None, "")
+        else _DemandPlans([], None)
     )
     pauses = paused(snapshot, history.unmet, now)
     named = [one.sentence for one in pauses] + [one.sentence for one in without_place]
     usable_cores, summary = demand.summed(looked, pauses)
     if without_place and (looked.balance.demand <= 0 or not looked.balance.over):
         summary = waiting_without_place(without_place)
-    refusing = refusing_nodes(history.nodes, now, settings)
+    refusing = refusing_nodes(history.nodes, now)
     kinds = kind_notices(snapshot.kinds or (), demand.made if looked.balance.deficit > 0 else None)
     plan = Plan(
         snapshot.taken,
@@ -113,7 +124,7 @@ def make_plan(
         (*requested.plans, *demand.users),
         _withdrawn(looked, snapshot, now, settings, history, is_for_demand),
         usable_cores,
-        summary=with_requested(requested.plans, demand.wait or summary, is_for_demand),
+        summary=with_requested(requested.plans, summary, is_for_demand),
         notices=(
             *([refusing] if refusing else []),
             *requested.faults,
@@ -128,10 +139,10 @@ def make_plan(
         unplaced=without_place,
         since=opened.since if need or until else None,
         asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
-        missing=None if looked.kinds is None else looked.kinds.jobs,
+        missing=None if looked.left is None else jobs_of(looked.left),
     )
     # Where something else changes for those who wait, nothing is replaced.
-    others = plan.withdrawals or too_soon(history, now, settings) or any(not order.request for order in plan.orders)
+    others = plan.withdrawals or any(not order.request for order in plan.orders)
     if need is None or not is_for_demand or others:
         return plan
     return with_replacements(plan, looked.waits, snapshot, now, settings, history)
@@ -139,11 +150,10 @@ def make_plan(
 
 @dataclass(frozen=True)
 class _DemandPlans:
-    """Each user's part for those who wait; made: the room, None where cores are counted; wait: why none goes yet."""
+    """Each user's part for those who wait; made: the room, None where cores are counted."""
 
     users: Sequence[UserPlan]
     made: RoomMade | None
-    wait: str
 
     def summed(self, looked: Looked, pauses: Sequence[Paused]) -> tuple[int, str]:
         """Return how many cores are of use as they lie, and the sentence that sums the parts up."""
@@ -151,10 +161,10 @@ class _DemandPlans:
         pilots, waste = [order.pilot for order in orders], sum(order.waste for order in orders)
         parts = [one for user in self.users for one in user.returns]
         returned, parts_waste = sum(user.cores_returned for user in self.users), sum(one.waste for one in parts)
-        if looked.kinds is not None and self.made is not None and looked.balance.deficit > 0:
+        if looked.left is not None and self.made is not None and looked.balance.deficit > 0:
             given = sum(pilot.cores for pilot in pilots)
-            fitting = min(given, looked.kinds.cores_of(self.made.jobs))
-            text = room_summary(looked.kinds, self.made, len(pilots), given, waste + parts_waste)
+            fitting = min(given, cores_of(looked.left, self.made.jobs))
+            text = room_summary(sum(jobs_of(looked.left).values()), self.made, len(pilots), given, waste + parts_waste)
             text = text if pilots or self.made.missing or not parts else "no pilot has to go"
             return fitting, text + in_parts(len(parts), returned) + self._held()
         fitting = usable(pilots, waiting_jobs(looked.counts.accounts))
@@ -184,15 +194,11 @@ def _demand_plans(
     need: OpenUntil | None,
     parts: OpenUntil | None,
 ) -> _DemandPlans:
-    wait = too_soon(history, now, settings) if looked.balance.deficit > 0 else ""
-    until, made = within(settings, need, now), None
-    if looked.kinds is None:
-        users = core_plans(snapshot, looked.balance, now, until, history, wait, parts)
-    else:
-        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait, parts)
+    until = within(settings, need, now)
+    users, made = user_plans(snapshot, looked.balance, now, until, history, parts, looked.left)
     users = waits_for_cheaper(snapshot, users, need, now, settings, history)
     users = with_all_asked(users, parts) if made is None else users
-    return _DemandPlans(users, room_now(made, users), wait)
+    return _DemandPlans(users, room_now(made, users))
 
 
 def _withdrawn(
@@ -209,7 +215,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
     """Return the plan for so many cores: whatever waits, without the limits of a cycle."""
     snapshot, settings, history = requested.others, without_limits(settings), unbound(history)
     balance = with_turns(balance_for(what_if, snapshot, now, settings), snapshot, history, now)
-    users = core_plans(snapshot, balance, now, settings, history, "")
+    users, _ = user_plans(snapshot, balance, now, settings, history)
     orders = [order for user in users for order in user.orders]
     summary = summary_of(balance, [one.pilot for one in orders], sum(one.waste for one in orders), None, ())
     return Plan(
@@ -234,16 +240,16 @@ def _closed_nodes(snapshot: Snapshot) -> int:
 class Looked:
     """What a snapshot says of those who wait: the demand that counts, and what of it needs orders.
 
-    kinds: what waits by kind without room, None where cores are counted. needed: runs on their way out whose room a
+    left: what waits by kind without room, None where cores are counted. needed: runs on their way out whose room a
     waiting job will use. waits: all that waits by kind, with what serves it.
     """
 
     counts: Snapshot
     needs_orders: Snapshot
     balance: Balance
-    kinds: KindsLeft | None
+    left: DemandLeft | None
     needed: frozenset[str] | None
-    waits: KindsLeft | None = None
+    waits: DemandLeft | None = None
 
 
 def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Looked:
@@ -252,10 +258,62 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
     balance = with_turns(balance, snapshot, history, now)
     if snapshot.kinds is None:
         return Looked(counts, needs_orders, balance, None, None)
-    waits = kinds_left(counts, now, settings, history.unmet)
+    waits = without_room(counts, now, settings, history.unmet)
     needed = needed_runs(waits, snapshot.pilots, now, settings, history.unmet)
     needed |= runs_beside(counts, history.unmet, now, settings)
-    to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings, history.unmet)
-    deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
-    balance = replace(balance, free=float(waits.free), deficit=deficit)
-    return Looked(counts, needs_orders, balance, to_order, needed, waits)
+    left = waits if needs_orders is counts else without_room(needs_orders, now, settings, history.unmet)
+    # Room may need more cores than the job has, where its memory or devices are what pilots hold.
+    most = sum(one.most if balance.below_share else one.cores for one in balance.over)
+    free = float(sum(one.free.cores for one in waits.served))
+    balance = replace(balance, free=free, deficit=min(cores_of(left, jobs_of(left)), most))
+    return Looked(counts, needs_orders, balance, left, needed, waits)
+
+
+def without_room(
+    snapshot: Snapshot, now: int, settings: ReclaimSettings, unmet: Mapping[str, UnmetDemand] = MappingProxyType({})
+) -> DemandLeft:
+    """Serve the kinds of a snapshot, with the demand that counts, from what is free and what returns; return the rest.
+
+    unmet: what is remembered of the kinds, by name: for which of them room was made, and where.
+    """
+    owing = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
+    back, returning = nodes_with_cores_back(unmet, now, settings), defaultdict[str, "list[Amounts]"](list)
+    for place in snapshot.places:
+        if place.node in back and place.unseen.cores:  # of runs with orders
+            returning[place.name].append(place.unseen)
+    for one in snapshot.pilots:
+        if not one.reserved and on_its_way(one, now, settings.horizon):
+            for name, holds in one.returns():
+                returning[name].append(holds)
+    facts, returns = (
+        room_facts(snapshot.kinds or (), snapshot.places),
+        {name: sum_of(held) for name, held in returning.items()},
+    )
+    return demand_left(facts, owing, returns, intended_room(snapshot, unmet, now, settings))
+
+
+def jobs_of(left: DemandLeft) -> dict[str, int]:
+    """Return the jobs without room of each kind that could run somewhere, by its name."""
+    jobs = zip(left.facts.kinds, left.without_room().tolist())
+    return {kind.name: count for kind, count in jobs if kind.classes and count}
+
+
+def cores_of(left: DemandLeft, jobs: Mapping[str, int]) -> int:
+    """Return the cores of so many jobs of each kind, by its name."""
+    return sum(jobs.get(kind.name, 0) * kind.cores for kind in left.facts.kinds)
+
+
+def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
+    """Return for each kind of jobs its parts of the pilots that make room for it, by run.
+
+    A job's cores are parted among the pilots that make its room together.
+    """
+    rooms = [(order.pilot, order.room) for order in orders if order.room is not None]
+    going, parts = Counter[str](), defaultdict[str, "dict[str, AccountPart]"](dict)
+    for pilot, room in rooms:
+        going[room.place] += pilot.cores
+    for pilot, room in rooms:
+        for kind, jobs in room.jobs:
+            cores = jobs * max(1, kind.needs.cores) * pilot.cores / going[room.place]
+            parts[kind.name][pilot.run] = AccountPart(" ".join(pilot.nodes), pilot.cores, min(cores, pilot.cores))
+    return parts

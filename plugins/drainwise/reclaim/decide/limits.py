@@ -1,22 +1,61 @@
-"""How many cores a user may be ordered to give back now, and the key of the site file that sets this bound."""
+"""Which pilots may get an order, how many cores a user may be ordered to give back now, and by which key."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from drainwise.pool.facts import Snapshot
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.history import HOUR, History, why_closed
 from drainwise.reclaim.prices import BY_WASTE
+from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
 from drainwise.reclaim.settings import ReclaimSettings
 
 MOST_GPUS, MOST_OF_CYCLE, MOST_IN_HOUR = "max_gpus_per_user_per_hour", "max_cores_per_cycle", "max_cores_per_hour"
 MOST_OF_USER, MOST_OF_USER_IN_HOUR = "max_cores_per_user_per_cycle", "max_cores_per_user_per_hour"
-BETWEEN_ACTS = "min_between_acts"
-LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR, BETWEEN_ACTS)
+LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR)
 """The keys of [reclaim] that can leave cores to a later cycle."""
+
+
+Closed = tuple[Candidates, Mapping[str, Reason]]
+"""The pilots of one user that may get no order, with why by run."""
+
+
+def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence[Pilot]]:
+    """Return the pilots by account and user; none where there are none."""
+    found: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
+    for pilot in pilots:
+        found[pilot.account, pilot.user].append(pilot)
+    return found
+
+
+def able_and_closed(
+    pilots: Sequence[Pilot],
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    places: Container[str] | None = None,
+) -> Mapping[tuple[str, str], tuple[Candidates, Closed]]:
+    """Return the pilots of each user that may get an order at `now` (UNIX s), and the others, by account and user.
+
+    The figures of all pilots are calculated at once, when they are looked at first. places: names of those where room
+    is made, where only pilots there may get one; None: all may.
+    """
+    every = candidates_of(pilots, now, settings, history)
+    closed = [why_closed(one, now, settings, history) for one in every.pilots]
+    rows: dict[tuple[str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for row, (pilot, reason) in enumerate(zip(every.pilots, closed)):
+        if places is not None and not reason and not any(place in places for place, _ in pilot.returns()):
+            closed[row] = Reason(REASONS[NO_PLACE], NO_PLACE)
+        rows[pilot.account, pilot.user][bool(closed[row])].append(row)
+    return {
+        whose: (every.some(able), (every.some(others), {every.pilots[row].run: closed[row] for row in others}))
+        for whose, (able, others) in rows.items()
+    }
 
 
 def within_gpus(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:
@@ -65,18 +104,15 @@ class Allowances:
                 self.extra[one.user] += one.extra
         self._hour = settings.max_cores_hour - sum(self._lately.values())
 
-    def together(self, wait: str) -> int:
-        """Return what all users together may be ordered to give back in one cycle; as in `of`."""
-        return 0 if wait else max(0, min(self._settings.max_cores, self._hour))
+    def together(self) -> int:
+        """Return what all users together may be ordered to give back in one cycle."""
+        return max(0, min(self._settings.max_cores, self._hour))
 
-    def of(self, user: str, cycle: int, taken: int, wait: str) -> Allowed:
+    def of(self, user: str, cycle: int, taken: int) -> Allowed:
         """Return what one user may be ordered to give back.
 
-        cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already. wait: why
-        no order may be given yet, or "".
+        cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already.
         """
-        if wait:
-            return Allowed(0, BETWEEN_ACTS, wait)
         site = self._settings
         bounds = {
             MOST_OF_CYCLE: cycle,

@@ -16,8 +16,8 @@ from drainwise.facts.units import clock, core_hours
 from drainwise.pool.closing import PREFIX
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import CUT, LEAVE, Candidate
-from drainwise.reclaim.decide.by_user import able_and_closed
-from drainwise.reclaim.decide.core_plans import core_plans
+from drainwise.reclaim.decide.limits import able_and_closed
+from drainwise.reclaim.decide.user_plans import user_plans
 from drainwise.reclaim.history import History, unbound
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.quota import WhatIf, balance_for, with_turns, without_limits
@@ -177,7 +177,7 @@ def requested_plans(snapshot: Snapshot, now: int, settings: ReclaimSettings, his
         except UsageError as fault:
             faults.append(f"{one.in_words()}: {fault}")
             continue
-        found = [_for_request(part, one) for part in core_plans(snapshot, balance, now, within, history, "")]
+        found = [_for_request(part, one) for part in user_plans(snapshot, balance, now, within, history)[0]]
         runs = {order.pilot.run for part in found for order in part.orders}
         if (missing := missing - sum(part.cores_given for part in found)) > 0:
             whose = (

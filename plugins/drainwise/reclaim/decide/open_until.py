@@ -41,11 +41,11 @@ import numpy as np
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.choose.problem import Mask, Real, Whole
-from drainwise.reclaim.decide.by_user import pilots_by_user
+from drainwise.reclaim.decide.limits import pilots_by_user
 from drainwise.reclaim.history import History
-from drainwise.reclaim.pilots_look import WINDOW, EndsSeen
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.quota import owed
+from drainwise.reclaim.seen_pilots import WINDOW, EndsSeen
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
 
@@ -171,12 +171,6 @@ def waits_for_cheaper(
         _prices(part, own, missing, need.due - now, now, settings, history) if part.orders else (0.0, 0.0)
         for part in users
     ]
-    not_later = {
-        one.run
-        for part in users
-        for one, out in zip(part.open.pilots, part.open.figures.columns.unprotected.tolist())
-        if out
-    }
     held: list[dict[str, str]] = [{} for _ in users]
     places = set[str]()  # where room waits
     for orders in units.values():
@@ -186,7 +180,7 @@ def waits_for_cheaper(
         is_of_set = room is not None and (  # a job that only a whole set of pilots serves
             not room.jobs or any(kind.places > 1 or (kind.whole and others) for kind, _ in room.jobs)
         )
-        if any(other != number for other, _ in others) or is_of_set or runs & not_later:
+        if any(other != number for other, _ in others) or is_of_set:
             continue
         each = sum(order.waste for _, order in orders) / sum(order.pilot.cores for _, order in orders)
         price = prices[number][len(orders) > 1]

@@ -9,7 +9,8 @@ then is taken from whole pilots.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,16 +19,14 @@ from drainwise.facts.cut_deadline import busy_share
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.choose.problem import Mask, Real, Whole, sums
+from drainwise.reclaim.choose.problem import Mask, Parts, Real, Whole, sums
 from drainwise.reclaim.choose.sets import MOST_PRODUCTS
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.figures import StatedCurve, has_curve
 from drainwise.reclaim.plan import PartOrder, UserPlan, still_asked
 from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.choice import PartMade
-from drainwise.room.demand import DemandLeft, RoomFacts
-from drainwise.room.user_pilots import Parts
+from drainwise.room.demand import DemandLeft
 
 MOST_PARTS, MOST_BY_CORES = 12, 64
 """Parts of a pilot that are looked at beside what it was asked for: on its place, and where cores are counted."""
@@ -125,14 +124,15 @@ class PartsAhead:
         return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
 
 
-def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Whole) -> Parts:
+def room_parts(ahead: PartsAhead, left: DemandLeft) -> Parts:
     """Return what pilots on one place each could return for jobs without room, by facts alone, and what that costs.
 
     For kind after kind that may run there: what its next job lacks beside the cores that lie free, all with the kinds
-    before, as many as could have room, one job; all that the pilot can return, and less of it. pilots: of all users, by
-    place: where there are many, less is looked at.
+    before, as many as could have room, one job; all that the pilot can return, and less of it. Where many pilots are on
+    a place less is looked at.
     """
-    able, jobs = ahead.able, enumerate(facts.kinds)
+    able, facts = ahead.able, left.facts
+    jobs, pilots = enumerate(facts.kinds), Counter(place for one in able.pilots for place, _ in one.returns())
     plain = [row for row, one in jobs if one.places == 1 and not (one.whole or one.needs.gpus or one.needs.others)]
     kinds = [row for row in plain if left.jobs[row]]
     row = np.array(
@@ -144,7 +144,8 @@ def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Wh
     held = np.array([(one.cores, one.holds.memory if one.holds else 0) for one in some], dtype=float).reshape(-1, 2)
     can, counted = ahead.can[row], ahead.counted[row]
     room = np.maximum(left.room[at, 0] + sums(at, counted, len(facts.places))[at], 0)
-    most = np.clip(MOST_PRODUCTS ** (1 / np.maximum(pilots[at], 1)) - 2, 2, MOST_PARTS).astype(np.int64)
+    there = np.array([pilots[one.place] for one in some])
+    most = np.clip(MOST_PRODUCTS ** (1 / np.maximum(there, 1)) - 2, 2, MOST_PARTS).astype(np.int64)
     cores, number, every = np.zeros((MOST_PARTS, len(row)), dtype=np.int64), 0 * can, 0.0 * can
     each = np.zeros((len(kinds), len(row)), dtype=np.int64)
 
@@ -181,24 +182,25 @@ def room_parts(ahead: PartsAhead, facts: RoomFacts, left: DemandLeft, pilots: Wh
     return Parts(row[pilot], amount, cost, np.arange(len(pilot)) < len(stands))
 
 
-def with_single_cores(
-    ahead: PartsAhead, parts: Sequence[PartMade], facts: RoomFacts, left: DemandLeft, going: Collection[str]
+def part_orders(
+    ahead: PartsAhead, parts: Sequence[tuple[int, int, int]], left: DemandLeft | None, others: Mask
 ) -> list[PartOrder]:
-    """Return the orders for parts; with one anew for jobs of one core all other pilots where these may run get one.
+    """Return the orders for parts of one user; with one anew for jobs of one core others where these may run get one.
 
     Each for all such jobs, since nothing idles for that; where all parts stand, no pilot is asked for more than it was.
-    going: runs that end.
+    parts: of each its pilot, cores, and the cores of use together. others: n, pilots of the user that go on as a whole.
     """
-    able = ahead.able
-    rows = {one.run: row for row, one in enumerate(able.pilots)}
-    found = [ahead.needed(rows[one.run], one.cores, one.together) for one in parts]
+    found, able = [ahead.needed(*one) for one in parts], ahead.able
+    if left is None:
+        return found
+    rows, others, facts = [row for row, *_ in parts], others.copy(), left.facts
+    others[rows] = False
     at = np.array([facts.index.get(one.place, -1) for one in able.pilots], dtype=np.int64)
-    stand, others = all(one.stands for one in found), np.ones(len(able), dtype=bool)
-    others[[rows[run] for run in (*going, *(one.run for one in parts)) if run in rows]] = False
+    stand = all(one.stands for one in found)
     for kind in np.flatnonzero((facts.cores == 1) & ~facts.whole & (left.jobs > 0)).tolist():
         may = facts.may[kind, at] & (at >= 0)
         cores = np.minimum([one.returning for one in able.pilots] if stand else ahead.can, left.jobs[kind]) * may
-        if may[[rows[one.run] for one in parts]].any():
+        if may[rows].any():
             found += [ahead.order(row, 0, 1, int(cores[row])) for row in np.flatnonzero(others & (cores > 0)).tolist()]
             others &= cores == 0
     return found

@@ -20,18 +20,15 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import whole_cores
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.choose.by_cores import plan_cores, whole_pilots
+from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.choose import choose
 from drainwise.reclaim.choose.fill import reprieve
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Problem, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Problem, Real, Whole, whole_pilots
 from drainwise.reclaim.choose.state import State
 from drainwise.reclaim.columns import columns_of
-from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
-from drainwise.reclaim.decide.core_plans import orders_of
-from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.decide.limits import Allowances
-from drainwise.reclaim.decide.room_plans import with_kept_rooms
+from drainwise.reclaim.decide.limits import Allowances, Closed, able_and_closed, pilots_by_user
+from drainwise.reclaim.decide.user_plans import orders_of, with_kept_rooms
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
@@ -39,8 +36,8 @@ from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_its_way
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
-from drainwise.room.choice import PlaceRoom, named, needs_of, places_of
-from drainwise.room.demand import ServedJobs
+from drainwise.room.choice import PlaceRoom, named, needs_of, places_of, rows_of
+from drainwise.room.demand import DemandLeft, ServedJobs
 
 Needed = Optional[Collection[str]]
 """The runs whose room waiting jobs use; None where that is not known, and cores are counted."""
@@ -101,7 +98,7 @@ def withdrawals(
 
 
 def needed_runs(
-    kinds: KindsLeft, pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, unmet: Mapping[str, UnmetDemand]
+    kinds: DemandLeft, pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, unmet: Mapping[str, UnmetDemand]
 ) -> frozenset[str]:
     """Return the runs on their way out whose room a waiting job uses: their orders have not lost their reason.
 
@@ -122,7 +119,7 @@ def needed_runs(
     np.maximum.at(last, rows.place[goes], rows.row[goes])
     kept = {there[row].run for row in rows.row[rows.row <= last[rows.place]].tolist()}
     spots = Counter[str]()
-    for served in kinds.left.served:
+    for served in kinds.served:
         spots[served.kind] += served.jobs
     for kind in kinds.facts.kinds:
         runs = unmet[kind.name].runs if kind.places > 1 and kind.name in unmet else {}
@@ -132,7 +129,7 @@ def needed_runs(
 
 
 def with_replacements(
-    plan: Plan, kinds: KindsLeft | None, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History
+    plan: Plan, kinds: DemandLeft | None, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History
 ) -> Plan:
     """Return the plan at `now` (UNIX s) in which other pilots go in place of those whose orders cost more by far.
 
@@ -142,7 +139,7 @@ def with_replacements(
     by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
     allowances = Allowances(history, now, settings)
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history, allowances))]
-    cycle = allowances.together("")
+    cycle = allowances.together()
     found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
     plans = {(one.account, one.user, one.request): one for one in plan.users}
     parts = {name: dict(one) for name, one in plan.parts.items()}
@@ -202,18 +199,18 @@ def _user(
     mine, others = ordered.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
     spent = np.concatenate((spent, others.price))
-    sizes, priority, unprotected = (
+    sizes, priority = (
         np.concatenate((getattr(mine.columns, name), getattr(others.columns, name)))
-        for name in ("cores", "priority_factor", "unprotected")
+        for name in ("cores", "priority_factor")
     )
-    price = np.where(unprotected, 0.0, valued(spent, sizes, priority, settings))
+    price = valued(spent, sizes, priority, settings)
     count, worth = len(ordered), np.maximum((price / sizes - _LEAST_WORSE) / _WORSE, 0) * sizes
     price = np.where(np.arange(len(sizes)) < count, worth, price)
     if settings.drain_only:
         late = settings.min_grace + settings.order_latency + others.columns.vacate > left
         price[count:][late & np.isinf(others.leave)] = np.inf
     every = (*ordered.pilots, *able.pilots)
-    allowed = allowances.of(whose[1], settings.max_cores, 0, "").cores
+    allowed = allowances.of(whose[1], settings.max_cores, 0).cores
     return _User(whose, allowed, count, every, sizes, spent, price, mine.drained, able, closed)
 
 
@@ -267,7 +264,7 @@ def _limits(binds: Sequence[Sequence[int]], most: Sequence[float]) -> Limits:
     return Limits(users, none, np.array(binds), np.array(most, dtype=float), np.zeros(len(most), dtype=np.int64), none)
 
 
-def _by_room(users: Sequence[_User], kinds: KindsLeft, pilots: Sequence[Pilot], cycle: int) -> _Replaced:
+def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot], cycle: int) -> _Replaced:
     """Let other pilots of each user, of no more cores together, make room for the same jobs; as `_by_cores`.
 
     Not in place of orders for jobs that need several places, nor on places with orders to others' pilots. What no other
@@ -276,7 +273,7 @@ def _by_room(users: Sequence[_User], kinds: KindsLeft, pilots: Sequence[Pilot], 
     replaced: _Replaced = []
     places, asked = list[PlaceRoom](), {kind.name: kind for kind in kinds.facts.kinds}
     served, taken, count = defaultdict[str, "list[ServedJobs]"](list), set[str](), sum(one.count for one in users)
-    for one in kinds.left.served:
+    for one in kinds.served:
         served[one.place].append(one)
     ordered = {(one.place, one.account, one.user) for one in pilots if one.deadline is not None}
     shared = {place for place, users_of in Counter(place for place, _, _ in ordered).items() if users_of > 1}
@@ -305,48 +302,44 @@ def _by_room(users: Sequence[_User], kinds: KindsLeft, pilots: Sequence[Pilot], 
         cycle -= replaced[-1][0].cores_given
         taken |= {one.place for one, goes in zip(some, new) if goes}
     mine = {one.place for user in users for one in user.pilots[: user.count]}
-    others = tuple(one for one in kinds.left.served if one.place not in mine or not any(one.returning.named()))
+    others = tuple(one for one in kinds.served if one.place not in mine or not any(one.returning.named()))
     back = {one.pilot.run for _, more in replaced for one in more}
     going, time = [one for one in pilots if one.run not in back], users[0].able.settings.time_to_start if users else 0
-    kinds = replace(kinds, left=replace(kinds.left, served=others))
+    kinds = replace(kinds, served=others)
     parts = with_kept_rooms([one for one, _ in replaced], kinds, places, going, time)
     return list(zip(parts, (more for _, more in replaced)))
 
 
-def _at(kinds: KindsLeft, names: Sequence[str], served: Mapping[str, Sequence[ServedJobs]]) -> KindsLeft:
+def _at(kinds: DemandLeft, names: Sequence[str], served: Mapping[str, Sequence[ServedJobs]]) -> DemandLeft:
     """Return what waits, with these places alone; served: who uses what, by place."""
-    facts, left = kinds.facts, kinds.left
+    facts = kinds.facts
     rows = np.array([facts.index[name] for name in names], dtype=np.int64)
     index, places = {name: row for row, name in enumerate(names)}, tuple(facts.places[row] for row in rows)
     totals, free, divisible = facts.totals[rows], facts.free[rows], facts.divisible[rows]
     may = facts.may[:, rows]
     facts = replace(facts, places=places, index=index, totals=totals, free=free, divisible=divisible, may=may)
     uses = tuple(one for name in names for one in served.get(name, ()))
-    return replace(kinds, facts=facts, left=replace(left, room=left.room[rows], closed=left.closed[rows], served=uses))
+    return replace(kinds, facts=facts, room=kinds.room[rows], closed=kinds.closed[rows], served=uses)
 
 
-def _state(kinds: KindsLeft, pilots: Sequence[Pilot], stands: Mask, user: Whole, price: Real, limits: Limits) -> State:
+def _state(kinds: DemandLeft, pilots: Sequence[Pilot], stands: Mask, user: Whole, price: Real, limits: Limits) -> State:
     """Return the choice in which those of these pilots go whose orders stand, for the jobs that their room serves."""
     facts, index = kinds.facts, kinds.facts.index
-    returns = ((row, *one) for row, pilot in enumerate(pilots) for one in pilot.returns())
-    pieces = [(row, index[name], *facts.vector(holds)) for row, name, holds in returns if name in index]
-    table = np.array(pieces, dtype=float).reshape(-1, 2 + len(facts.resources))
-    (row, place), gives = table[:, :2].T.astype(int), table[:, 2:]
-    spends = np.array([(one.cores, 0) for one in pilots], dtype=float).reshape(-1, 2)
-    way, loss = np.where(stands, STANDING, KILL), 0 * spends[:, 0]
-    rows = Rows(np.arange(len(pilots)), way, user, spends, loss, price, row, place, gives)
-    jobs, room = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64), kinds.left.room.copy()
-    back, number = stands[row], {kind.name: row for row, kind in enumerate(facts.kinds)}
+    rows = rows_of(facts, pilots, user, price, 0)
+    rows = replace(rows, way=np.where(stands, STANDING, KILL), loss=np.zeros_like(price))
+    place, gives = rows.place, rows.gives
+    jobs, room = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64), kinds.room.copy()
+    back, number = stands[rows.row], {kind.name: row for row, kind in enumerate(facts.kinds)}
     here = np.isin(np.arange(len(room)), place[back])
-    for one in kinds.left.served:
+    for one in kinds.served:
         if here[index[one.place]] and any(one.returning.named()):
             jobs[index[one.place], number[one.kind]] += one.jobs
             room[index[one.place]] += np.add(facts.vector(one.free), facts.vector(one.returning))
     np.subtract.at(room, place[back], gives[back])
     room[here] = np.maximum(room[here], 0)
-    owed, closed = dict.fromkeys(kinds.left.owed, _ENDLESS), kinds.left.closed & ~here
-    left = replace(kinds.left, jobs=jobs.sum(axis=0), owed=owed, room=room, closed=closed)
-    state = State(Problem(rows, places_of(facts, left), needs_of(facts, left), limits), price)
+    owed, closed = dict.fromkeys(kinds.owed, _ENDLESS), kinds.closed & ~here
+    left = replace(kinds, jobs=jobs.sum(axis=0), owed=owed, room=room, closed=closed)
+    state = State(Problem(rows, places_of(left), needs_of(left), limits), price)
     state.go(np.flatnonzero(stands))
     for kind in np.flatnonzero(jobs.any(axis=0)).tolist():
         state.serve(kind, np.flatnonzero(jobs[:, kind]), jobs[jobs[:, kind] > 0, kind])

@@ -9,11 +9,9 @@ from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot
 from drainwise.pool.free_cores import Hole, WaitingJobs, usable_cores, whole_cores
 from drainwise.pool.job_kinds import JobKind
-from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.counted_demand import Paused, Unplaced
 from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import Balance
-from drainwise.reclaim.untaken_room import Unplaced
 from drainwise.room.choice import RoomMade
 
 
@@ -87,9 +85,9 @@ def in_parts(pilots: int, cores: int) -> str:
     return f"; {who} {cores} cores as payloads end, and {'goes' if pilots == 1 else 'go'} on"
 
 
-def room_summary(kinds: KindsLeft, made: RoomMade, orders: int, cores: int, waste: int) -> str:
-    """Return the sentence for pilots that make room at an expected `waste` in core-seconds."""
-    wait, served = sum(kinds.jobs.values()), sum(made.jobs.values())
+def room_summary(wait: int, made: RoomMade, orders: int, cores: int, waste: int) -> str:
+    """Return the sentence for pilots that make room at an expected `waste` in core-seconds; wait: jobs without room."""
+    served = sum(made.jobs.values())
     who = "1 pilot gives" if orders == 1 else f"{orders} pilots give"
     room = f"room for {served} of {wait} waiting {'job' if wait == 1 else 'jobs'}"
     text = f"{who} back {cores} cores: {room}, at an expected waste of {core_hours(waste)}"

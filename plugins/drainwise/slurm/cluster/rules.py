@@ -14,7 +14,7 @@ from drainwise.slurm.cluster.limits import Limits
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.partitions import Partition, Submitter, partitions_in
 from drainwise.slurm.cluster.reservations import NodeReservation, reservations_in
-from drainwise.slurm.jobs.cluster_config import settings_in
+from drainwise.slurm.jobs.commands import settings_in
 
 COMMAND = ("scontrol", "--oneliner")
 QUESTIONS = "show config\nshow partition\nshow reservation\nshow node\n"

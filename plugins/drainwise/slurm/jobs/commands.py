@@ -7,6 +7,7 @@ minutes.
 from __future__ import annotations
 
 import os
+import re
 
 from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused
@@ -19,6 +20,10 @@ _ENVIRONMENT = {**PLAIN, "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
 _PASSED_ON = ("SLURM_CONF",)  # where the site keeps slurm.conf, if not in the usual place
 NO_ANSWER = ("unable to contact", "unexpected message received", "connection refused", "timed out", "communication")
 """What the commands say when slurmctld or slurmdbd did not answer, rather than refuse."""
+SHOW_CONFIG = ("scontrol", "show", "config")
+UNSET_VALUES = frozenset({"", "(null)", "N/A", "none", "NONE"})
+
+_SETTING = re.compile(r"^([A-Za-z0-9_]+)(\[\d+\])?[ \t]*=[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 # What slurmctld says to one who may not give this order: the first for `scontrol update`, the second for the others.
 _NO_RIGHTS = ("invalid user id", "permission denied")
 
@@ -69,3 +74,17 @@ class SlurmCommands:
         if any(sign in answer.said.lower() for sign in _NO_RIGHTS):
             raise RightsRefused(f"{said}: orders need root or SlurmUser; run the agent as one of them")
         raise ActionRefused(said)
+
+
+def live_values(config: str) -> dict[str, tuple[str, ...]]:
+    """Return the values of each key that is set, by the key in lower case; some keys stand there several times."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, _, value in _SETTING.findall(config):
+        if value not in UNSET_VALUES:
+            found[key.lower()] = (*found.get(key.lower(), ()), value)
+    return found
+
+
+def settings_in(config: str) -> dict[str, str]:
+    """Return the value of each key that is set, by the key in lower case; several with blanks between."""
+    return {key: " ".join(values) for key, values in live_values(config).items()}

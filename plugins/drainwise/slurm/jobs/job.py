@@ -1,9 +1,8 @@
 """A job as slurmctld has it: the one shape that each reader fills, whatever it asked and what that cost.
 
-    squeue_json       all facts of many jobs; costs most
+    squeue_json       all facts of many jobs; costs most; or what pyslurm knows of all
     squeue_lines      what a snapshot needs of all jobs, without reports; or one run, before and after an order
     scontrol_jobs     a node's own jobs, each by its number: what a run may use, and its AdminComment
-    pyslurm_record    all facts of all jobs, where pyslurm is installed
 
 What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the
 features that a waiting job asks for, and a job's name and comment, by which its site may tell what client it is and who
@@ -15,6 +14,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, of_glidein
+from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.facts.errors import ActionRefused
 from drainwise.pilotad.values import LATEST
 from drainwise.slurm.jobs.gres import Gres
@@ -26,6 +27,7 @@ MOST_CORES, MOST_NODES, MOST_TASKS = 1 << 24, 1 << 16, 1 << 22
 MOST_TEXT = 1024
 """Characters of a text of its submitter."""
 
+_NAMES = re.compile(r"[^&,|()\[\]*\s:]+")  # of features
 _RUN = re.compile(r"([0-9]{1,10}(?:_[0-9]{1,10})?)@([0-9]{9,10})")
 
 
@@ -161,3 +163,18 @@ def odd_fields(cores: int | None, nodes: int | None, tasks: int, times: tuple[in
     found = [f"{name} {value:.3g}" for name, (value, most) in limits.items() if value is not None and value > most]
     found += [f"time {time:.3g}" for time in times if time is not None and time > LATEST]
     return ", ".join(found)
+
+
+def traits_of(job: SlurmJob) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what the conditions of the site file ask of a job beside its user and account, by their keys."""
+    licences = tuple(one.partition(":")[0].partition("@")[0] for one in job.licences.split(",") if one)
+    texts = (("name", (job.name,)), ("comment", (job.comment,)), ("partition", job.partitions), ("qos", (job.qos,)))
+    return (*texts, ("feature", tuple(_NAMES.findall(job.features))), ("licence", licences))
+
+
+def client_of(job: SlurmJob, rules: ClientRules | None, is_glidein: bool = False) -> ClientProfile:
+    """Return the profile of a job; that of all pilots where the site has no rows. is_glidein: as its node has seen."""
+    found = PAPER
+    if rules:
+        found = rules.profile_of({USER: (job.user,), ACCOUNT: (job.account,), **dict(traits_of(job))})
+    return of_glidein(found, rules) if is_glidein else found

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
-from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 from drainwise.slurm.jobs.states import states_of
 from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, whole
-from drainwise.slurm.jobs.written import name_and_comment
 
 TOGETHER = 64
 """Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is
@@ -29,6 +28,8 @@ _FACTS = frozenset(
         *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES", "Account", "Partition"),
     )
 )
+_NAME, _OWNER, _COMMENT = " JobName=", " UserId=", " Comment="
+_AFTER_COMMENT = re.compile(" (?:AdminComment|SystemComment|StdErr)=")
 _USER = re.compile(r"([^\s()]*)\((\d{1,10})\)")
 _FEATURES = re.compile(r" ActiveFeatures=([A-Za-z0-9_.:,=-]{1,4000}) ")
 _CPUS = (re.compile(r" CPUEfctv=(\d{1,6}) "), re.compile(r" CPUTot=(\d{1,6}) "))
@@ -201,3 +202,18 @@ def _comments(block: str) -> tuple[str, ...]:
             found.append(part[:1] if is_blank else part[:1].strip() and part.split(None, 1)[0])
         before = part
     return tuple(found)
+
+
+def name_and_comment(line: str) -> tuple[str, str]:
+    """Return the name and the comment that a job's submitter wrote, the first MOST_TEXT characters of each.
+
+    They stand in the line as they are. Who spells the name of a fact in them cuts his own text short, and reaches no
+    other fact.
+
+    "" for one that is not there, or whose mark stands there more than once.
+    """
+    name = line.partition(_NAME)[2].partition(_OWNER)[0] if line.count(_NAME) == 1 else ""
+    comment = (
+        _AFTER_COMMENT.split(line.partition(_COMMENT)[2], maxsplit=1)[0].rstrip() if line.count(_COMMENT) == 1 else ""
+    )
+    return name[:MOST_TEXT], comment[:MOST_TEXT]

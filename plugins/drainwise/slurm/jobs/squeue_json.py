@@ -50,8 +50,8 @@ def jobs_in(answer: bytes) -> list[SlurmJob]:
         first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
         text = str(first.get("description") or first.get("error") or "no reason given")
         raise PoolUnreachable(f"squeue failed: {text[:200]}")
-    read = _flagged if _is_flagged(document) else _plain
-    return [_job(record, read) for record in records]
+    read = _flagged if _is_flagged(document) else plain_number
+    return [job_in(record, read, "squeue --json printed") for record in records]
 
 
 def _is_flagged(document: Record) -> bool:
@@ -60,7 +60,7 @@ def _is_flagged(document: Record) -> bool:
     return isinstance(plugin, dict) and "data_parser" in plugin
 
 
-def _plain(value: object) -> int | None:
+def plain_number(value: object) -> int | None:
     """Read a number as up to 22.05."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
         return None
@@ -70,21 +70,22 @@ def _plain(value: object) -> int | None:
 def _flagged(value: object) -> int | None:
     """Read a number as since 23.02; some have stayed plain."""
     if not isinstance(value, dict):
-        return _plain(value)
+        return plain_number(value)
     if value.get("set") is not True or value.get("infinite") is True:
         return None
-    return _plain(value.get("number"))
+    return plain_number(value.get("number"))
 
 
-def _job(record: object, read: Callable[[object], int | None]) -> SlurmJob:
+def job_in(record: object, read: Callable[[object], int | None], who: str) -> SlurmJob:
+    """Read one job; read: its numbers, who: has printed it. Raises PoolUnreachable for what is none."""
     if not isinstance(record, dict):
-        raise PoolUnreachable("incomplete answer: squeue --json printed a job that is none")
+        raise PoolUnreachable(f"incomplete answer: {who} a job that is none")
     number, cores = read(record.get("job_id")), read(record.get("cpus"))
     state = record.get("job_state")
     states = frozenset([state] if isinstance(state, str) else state if isinstance(state, list) else ())
     # Up to 22.05 a job that Slurm has not looked at yet (a held one, say) has no number of cores.
     if not number or not states or (cores is None and RUNNING in states):
-        raise PoolUnreachable("incomplete answer: squeue --json printed a job without number, cores or state")
+        raise PoolUnreachable(f"incomplete answer: {who} a job without number, cores or state")
     array, waiting = read(record.get("array_job_id")) or None, text_in(record, "array_task_string")
     tasks, at_once = waiting_tasks(waiting) if array and waiting else (1, None)
     shared, comment = record.get("shared"), text_in(record, "admin_comment")

@@ -18,13 +18,11 @@ from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import VANISHED, Backend, JobState, LaunchPlace, Queueing, Start, in_parts
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.job_script import job_script
-from drainwise.slurm.jobs.cluster_config import SHOW_CONFIG
-from drainwise.slurm.jobs.commands import NO_ANSWER, PLAIN
+from drainwise.slurm.jobs.commands import NO_ANSWER, PLAIN, SHOW_CONFIG
 from drainwise.slurm.launch import states as launch_states
-from drainwise.slurm.launch.nice import NiceScale, nice_scale
 from drainwise.slurm.launch.settings import SlurmLaunchSettings, slurm_settings
 from drainwise.slurm.launch.states import Sighting
-from drainwise.slurm.launch.submission import components, job_name, sbatch_arguments, unfit
+from drainwise.slurm.launch.submission import NiceScale, components, job_name, nice_scale, sbatch_arguments, unfit
 
 _NUMBER = re.compile(r"([0-9]{1,10})(?:;[A-Za-z0-9_.-]+)?")
 _LICENSE = re.compile(r"^LicenseName=(\S+)", re.MULTILINE)

@@ -9,25 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from drainwise.common.typed_table import Kind, absolute_path, in_file, matching, number, read_table, text, truth, whole
+from drainwise.common.typed_table import absolute_path, in_file, key, matching, number, read_keys, text, truth, whole
 from drainwise.facts.errors import UsageError
 from drainwise.launch.backend import DEFAULT_MAX_QUEUED, option_words
 
 _SECTION = "backends.slurm"
 _LICENSE = " *[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99} *"
-_KINDS: dict[str, Kind[Any]] = {
-    "bin": absolute_path(),
-    "config": absolute_path(),
-    "init_timeout": number(0.0, 600.0, "seconds above 0, at most 600", above=True),
-    "licenses": matching(f"{_LICENSE}(,{_LICENSE})*", "names of licences with commas between them"),
-    "n_max_queued_jobs": whole(1, 100_000),
-    "repo_key": text(60),
-    "use_nice": truth(),
-    "command_seconds": whole(1, 600),
-    "accounting_seconds": whole(0, 86_400),
-}
 
 OPTIONS = {
     "-A": "account",
@@ -62,15 +50,15 @@ class SlurmLaunchSettings:
     options: long option → value, of the command line.
     """
 
-    bin: str = "/usr/bin"
-    config: str = ""
-    init_timeout: float = 10.0
-    licenses: str = ""
-    n_max_queued_jobs: int = DEFAULT_MAX_QUEUED
-    repo_key: str = ""
-    use_nice: bool = False
-    command_seconds: int = 20
-    accounting_seconds: int = 60
+    bin: str = key(absolute_path(), "/usr/bin")
+    config: str = key(absolute_path(), "")
+    init_timeout: float = key(number(0.0, 600.0, "seconds above 0, at most 600", above=True), 10.0)
+    licenses: str = key(matching(f"{_LICENSE}(,{_LICENSE})*", "names of licences with commas between them"), "")
+    n_max_queued_jobs: int = key(whole(1, 100_000), DEFAULT_MAX_QUEUED)
+    repo_key: str = key(text(60), "")
+    use_nice: bool = key(truth(), False)
+    command_seconds: int = key(whole(1, 600), 20)
+    accounting_seconds: int = key(whole(0, 86_400), 60)
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -84,7 +72,7 @@ def slurm_settings(table: Mapping[str, object], options: str, file: str) -> Slur
 
     Raises ConfigurationError for a wrong key or value, UsageError for a wrong option.
     """
-    found = read_table(table, _KINDS, in_file(file, _SECTION))
+    found = read_keys(table, SlurmLaunchSettings, in_file(file, _SECTION))
     return SlurmLaunchSettings(**found, options=command_line_options(options))
 
 

@@ -14,8 +14,7 @@ from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.job_client import client_of
+from drainwise.slurm.jobs.job import SlurmJob, client_of
 from drainwise.slurm.jobs.lease_change import lease_end, shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
 from drainwise.pool.facts import Ending
@@ -56,10 +56,12 @@ class SlurmEndings:
     def endings(self, runs: Collection[str]) -> dict[str, Ending]:
         """Return those of `runs` that are known to have ended. Raises PoolUnreachable when no records can be had."""
         labels = sorted({label for label in map(_label, runs) if label})
+        words = ("sacct", "--duplicates", "--noheader", "--parsable2", f"--format={','.join(_FIELDS)}")
         found: dict[str, Ending] = {}
         try:
             for first in range(0, len(labels), _TOGETHER):
-                found.update(self._accounted(labels[first : first + _TOGETHER]))
+                jobs = ",".join(labels[first : first + _TOGETHER])
+                found.update(endings_in(self._commands.ask(*words, f"--jobs={jobs}")))
         except PoolUnreachable:
             found = self._remembered()
         wanted = set(runs)
@@ -82,13 +84,6 @@ class SlurmEndings:
             there = (job for job in known if job.node and not set(hosts(job.node)).isdisjoint(nodes))
             found = [(job.account, (job.start or 0, job.end or 0, job.cores)) for job in there]
         return [(account, run) for account, run in found if since <= run[0] <= run[1]]
-
-    def _accounted(self, labels: Iterable[str]) -> dict[str, Ending]:
-        answer = self._commands.ask(
-            *("sacct", "--duplicates", "--noheader", "--parsable2"),
-            *(f"--jobs={','.join(labels)}", f"--format={','.join(_FIELDS)}"),
-        )
-        return endings_in(answer)
 
     def _remembered(self) -> dict[str, Ending]:
         """Ask slurmctld for what it remembers, where there is no accounting or it does not answer: no CPU time."""

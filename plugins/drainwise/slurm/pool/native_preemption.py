@@ -19,8 +19,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused, RunEnded
-from drainwise.slurm.jobs.cluster_config import SHOW_CONFIG, settings_in
-from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.commands import SHOW_CONFIG, SlurmCommands, settings_in
 from drainwise.slurm.jobs.job import SlurmJob, label_and_start
 from drainwise.slurm.jobs.squeue_lines import jobs_in_states
 

@@ -23,9 +23,8 @@ from drainwise.slurm.pool.endings import SlurmEndings
 from drainwise.slurm.pool.identity import with_identities
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
-from drainwise.slurm.pool.pyslurm_transport import transport_of
 from drainwise.slurm.pool.snapshot import snapshot_of
-from drainwise.slurm.pool.transport import Transport
+from drainwise.slurm.pool.transport import SlurmTransport, Transport
 
 SNAPSHOT_SECONDS = 120.0
 """How long the list of jobs may take; a slurmctld that is gone or hangs is found out by the shorter questions."""
@@ -55,7 +54,7 @@ class SlurmPool:
         scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
-        self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
+        self._transport = transport or SlurmTransport(commands, SNAPSHOT_SECONDS, settings.transport)
         self._orders, self._native = SlurmOrders(commands, settings.vacate), SlurmPreemption(commands)
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}

@@ -27,8 +27,7 @@ from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules
 from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
-from drainwise.slurm.jobs.job import SlurmJob, run_name
-from drainwise.slurm.jobs.job_client import client_of, traits_of
+from drainwise.slurm.jobs.job import SlurmJob, client_of, run_name, traits_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
 from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room

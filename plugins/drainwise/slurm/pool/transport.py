@@ -1,14 +1,24 @@
-"""Ask Slurm for all that a snapshot needs, at the same time."""
+"""Ask Slurm for all that a snapshot needs, at the same time; for the jobs by pyslurm where that is usable.
+
+pyslurm is built for one release of Slurm and takes libslurm's structures for those of that release: with another one
+it would read nonsense, or crash. So its version is looked up before it is imported, and it is never imported here but
+in a process of its own, see `pyslurm_reader`. sinfo and sshare answer in milliseconds whatever the cluster does, have
+one shape in all versions, and pyslurm knows no shares: they are asked as ever.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import os
 import re
+import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
-from drainwise.common.bounded_command import Running
+from drainwise.common.bounded_command import Answer, Running
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.clocks import require_same_clock
 from drainwise.slurm.cluster import limits, node_line, rules
@@ -17,14 +27,13 @@ from drainwise.slurm.cluster.limits import limits_in
 from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
 from drainwise.slurm.cluster.rules import ClusterRules, controller_time, rules_in
 from drainwise.slurm.jobs import squeue_lines as job_lines
-from drainwise.slurm.jobs.admin_comment import may_lack_directories
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.gres import Gres
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.scontrol_jobs import ask
-from drainwise.slurm.jobs.squeue_json import jobs_in
-from drainwise.slurm.jobs.states import PENDING, RUNNING
-from drainwise.slurm.jobs.written import name_and_comment
+from drainwise.slurm.jobs.squeue_json import job_in, jobs_in, plain_number, text_in
+from drainwise.slurm.jobs.states import PENDING, states_of
 from drainwise.slurm.pool import shares
+from drainwise.slurm.pool.old_release import with_details
 from drainwise.slurm.pool.shares import Shares, shares_in
 
 FILTERED_JSON = (23, 2)
@@ -35,22 +44,31 @@ WITH_CORES = ("configuring", "running", "completing", "suspended", "stopped", "s
 """The states of jobs that have cores, or had until now, as squeue takes them."""
 MOST_JOBS = 1 << 31
 """Bytes of an answer about all jobs: the JSON has 11 KB of each."""
-MOST_UNCLEAR = 256
-"""Jobs that are asked for one by one; where users forge more lines than that, the JSON of all jobs costs less."""
 
-COMMENTS_COMMAND = ("scontrol", "--oneliner", "show", "job")
-"""The AdminComments of all jobs before 23.02, for a fraction of what the JSON costs."""
+AUTO, COMMANDS, PYSLURM = "auto", "commands", "pyslurm"
 
-_JOB_LINE = re.compile(rb"^JobId=(\d{1,10}) (.*)$", re.MULTILINE)
-_COMMENT, _EXCLUDED = b" AdminComment=", b" ExcNodeList="
-_NUMBERS = re.compile(rb"\d+")
+_READER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyslurm_reader.py")
+_BY_SQUEUE = {
+    "id": "job_id",
+    "array_id": "array_job_id",
+    "heterogeneous_id": "het_job_id",
+    "num_nodes": "node_count",
+    "allocated_nodes": "nodes",
+    "requeue_count": "restart_cnt",
+    "ntasks": "tasks",
+    "reservation": "resv_name",
+    "temporary_disk_per_node": "minimum_tmp_disk_per_node",
+}
+"""The attributes of a job that `squeue --json` calls otherwise."""
+_SHARING = {"NO": "none", "USER": "user"}
+_NUMBERS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class Answers:
     """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment."""
 
-    jobs: list[SlurmJob]
+    jobs: Sequence[SlurmJob]
     nodes: list[SlurmNode]
     shares: Shares
     rules: ClusterRules = field(default_factory=ClusterRules)
@@ -66,7 +84,7 @@ class Transport(Protocol):
 class JobQuestion(Protocol):
     """The question for the jobs, which has been asked."""
 
-    def jobs(self) -> list[SlurmJob]:
+    def jobs(self) -> Sequence[SlurmJob]:
         """Return the jobs. Raises PoolUnreachable when the answer is missing, late or not whole."""
 
     def end(self) -> None:
@@ -91,31 +109,18 @@ class Squeue:
         self._asked.append(running)
         return running
 
-    def jobs(self) -> list[SlurmJob]:
+    def jobs(self) -> Sequence[SlurmJob]:
         """See `JobQuestion`."""
         version, lines = (asked.output() for asked in self._asked[:2])
+        release = _release(version.decode("utf-8", "replace"))
         listed = job_lines.jobs_of_lines(lines)
-        if _release(version) >= FILTERED_JSON:
-            shape = next((shape for first, shape in SHAPES.items() if _release(version) >= first), "")
+        if release >= FILTERED_JSON:
+            shape = next((shape for first, shape in SHAPES.items() if release >= first), "")
             states = f"--states={','.join(WITH_CORES)}"
             found = jobs_in(self._ask("squeue", f"--json{shape}", "--all", states).output())
             known = {job.number for job in found}
             return found + [job for job in listed if job.number not in known and PENDING in job.states]
-        running = {job.number for job in listed if RUNNING in job.states}
-        if not running:
-            return listed
-        answer = self._ask(*COMMENTS_COMMAND).output()
-        comments, unclear = comments_in(answer, running)
-        if len(unclear) > MOST_UNCLEAR:
-            return jobs_in(self._ask("squeue", "--json", "--all").output())
-        alone = _asked_alone(self._commands, unclear)
-        comments.update((number, job.admin_comment) for number, job in alone.items() if job.admin_comment)
-        if any(may_lack_directories(comment) for comment in comments.values()):
-            # Such a job gets no order, and its user can spell that in its name: only the JSON is sure.
-            return jobs_in(self._ask("squeue", "--json", "--all").output())
-        excluded, written = excluded_in(answer), written_in(answer, running)
-        written.update((number, (job.name, job.comment)) for number, job in alone.items())
-        return [_completed(job, comments, excluded, written) for job in listed]
+        return with_details(listed, self._commands, lambda *command: self._ask(*command).output())
 
     def end(self) -> None:
         """See `JobQuestion`."""
@@ -123,132 +128,239 @@ class Squeue:
             asked.end()
 
 
-def _completed(
-    job: SlurmJob, comments: Mapping[int, str], excluded: Mapping[int, str], written: Mapping[int, tuple[str, str]]
-) -> SlurmJob:
-    """Return the job with what the lines of plain squeue have not got."""
-    if job.number in comments or job.number in written:
-        name, comment = written.get(job.number, ("", ""))
-        admin = (comments[job.number],) if job.number in comments else ()
-        return replace(job, comments=admin, name=name, comment=comment)
-    return replace(job, excluded=excluded[job.number]) if PENDING in job.states and job.number in excluded else job
-
-
-def _release(version: bytes) -> tuple[int, ...]:
+def _release(text: str) -> tuple[int, ...]:
     """Return the first two numbers in `slurm-wlm 24.11.5`."""
-    return tuple(int(number) for number in _NUMBERS.findall(version)[:2])
+    return tuple(int(number) for number in _NUMBERS.findall(text)[:2])
 
 
-class CommandLine:
-    """Slurm's own commands; `seconds`: how long the list of jobs may take. It alone grows with the cluster's work."""
+@dataclass(frozen=True)
+class InstalledPySlurm:
+    """A pyslurm with its version ("" when unknown) and the directory it is in."""
 
-    def __init__(self, commands: SlurmCommands, seconds: float = 120.0) -> None:
-        self._commands, self._seconds = commands, seconds
+    version: str
+    directory: str
+
+
+@dataclass(frozen=True)
+class TransportChoice:
+    """The transport of the query for jobs, and why it is not pyslurm ("" when it is)."""
+
+    by: str
+    why_not: str
+
+
+def installed() -> InstalledPySlurm | None:
+    """Return the pyslurm that an import would find, by its metadata alone."""
+    if importlib.util.find_spec("pyslurm") is None:
+        return None
+    from importlib import metadata  # noqa: PLC0415 - 30 ms that most sites need not pay
+
+    try:
+        found = metadata.distribution("pyslurm")
+        return InstalledPySlurm(str(found.version or ""), os.path.abspath(str(found.locate_file(""))))
+    except metadata.PackageNotFoundError:
+        return None
+    except KeyError:  # metadata without a version, in newer Pythons
+        return None
+
+
+def mismatch(pyslurm: str, slurm: str) -> str:
+    """Say why a pyslurm of one version is not for a Slurm of another (`slurm-wlm 24.11.5`), "" when it is.
+
+    The first two numbers are the release of Slurm that a pyslurm is for; the third is its own.
+    """
+    ours, theirs = _release(pyslurm), _release(slurm)
+    if len(ours) == 2 and ours == theirs:
+        return ""
+    return f"pyslurm {pyslurm or 'of no version'} does not match Slurm {slurm.strip().rpartition(' ')[2] or '?'}"
+
+
+class SlurmTransport:
+    """Asks as `[slurm] transport` says; `seconds`: how long the list of jobs may take, which grows with the cluster.
+
+    COMMANDS: squeue. AUTO: pyslurm where it can be used, otherwise squeue; PYSLURM: pyslurm, or no answer. What can be
+    used is found out for each snapshot anew, since Slurm may be upgraded meanwhile; a pyslurm that could not be
+    imported is left alone. Once it is imported, its answer counts: when there is none, nobody else is asked.
+    """
+
+    def __init__(self, commands: SlurmCommands, seconds: float = 120.0, setting: str = COMMANDS) -> None:
+        self._commands, self._seconds, self._setting = commands, seconds, setting
+        self._broken: dict[InstalledPySlurm, str] = {}
 
     def answers(self) -> Answers:
-        """See `Transport`."""
-        return all_answers(self._commands, Squeue(self._commands, self._seconds))
+        """See `Transport`. No answer, too, when slurmctld's clock is another one than this machine's."""
+        commands, question = self._commands, self._question()
+        asked: list[Running] = []
+        begun = time.time()
+        try:
+            asked += [
+                commands.start(*rules.COMMAND, stdin=rules.QUESTIONS),
+                commands.start(*node_line.COMMAND),
+                commands.start(*shares.COMMAND),
+            ]
+            # The quick ones first: when slurmctld is gone, their time is over sooner.
+            config, nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
+            require_same_clock(controller_time(config), begun, time.time(), "slurmctld's")
+            found = rules_in(config)
+            are_enforced = limits.ENFORCED in found.enforced
+            if are_enforced:
+                asked.append(commands.start(*limits.COMMAND, most=limits.MOST_BYTES))
+            jobs = question.jobs()
+            waiting = [job for job in jobs if PENDING in job.states]
+            if waiting and are_enforced:
+                found = replace(found, limits=limits_in(asked[-1].output().decode("utf-8", "replace")))
+            found = replace(found, groups=groups_of(waiting, found.partitions))
+            seen = nodes_in(nodes, found.release)
+            if missing := found.nodes - {node.name for node in seen}:
+                # An answer that is cut at a line's end looks whole.
+                raise PoolUnreachable(f"incomplete answer: sinfo lacks {len(missing)} nodes, such as {min(missing)}")
+            return Answers(jobs, found.on(seen), shares_in(tree), found)
+        finally:
+            question.end()
+            for one in asked:
+                one.end()
+
+    def choice(self) -> TransportChoice:
+        """Return what this leads to here and now; pyslurm is imported to see. Raises PoolUnreachable."""
+        if self._setting == COMMANDS:
+            return TransportChoice("squeue --json", f"[slurm] transport = {COMMANDS}")
+        found, why = _usable(self._commands)
+        if found is not None:
+            reader = _start(found, "import", self._seconds)
+            try:
+                why = _import_fault(_answer(reader))
+            finally:
+                reader.end()
+            if not why:
+                return TransportChoice(f"pyslurm {found.version}", "")
+        return TransportChoice("" if self._setting == PYSLURM else "squeue --json", why)
+
+    def _question(self) -> JobQuestion:
+        found, why = (None, "") if self._setting == COMMANDS else _usable(self._commands)
+        if found is None or found in self._broken:
+            return self._squeue(self._broken.get(found, why) if found else why)
+
+        def otherwise(fault: str) -> JobQuestion:
+            self._broken[found] = fault
+            return self._squeue(fault)
+
+        gres = self._commands.start(*job_lines.GRES_COMMAND, seconds=self._seconds, most=MOST_JOBS)
+        return _Asked(_start(found, "jobs", self._seconds), gres, otherwise)
+
+    def _squeue(self, why: str) -> Squeue:
+        if self._setting == PYSLURM:
+            raise PoolUnreachable(f"[slurm] transport = {PYSLURM}, but {why}")
+        return Squeue(self._commands, self._seconds)
 
 
-def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
-    """Return the answer to the question for the jobs with those to the small ones.
+class _Asked:
+    """The reader, running, and squeue for what pyslurm does not tell of jobs: the GPUs of a whole job or of its tasks.
 
-    Raises PoolUnreachable, also when slurmctld's clock is another one than this machine's.
+    otherwise: whom to ask when pyslurm cannot be imported, for that reason.
     """
-    asked: list[Running] = []
-    begun = time.time()
+
+    def __init__(self, reader: Running, gres: Running, otherwise: Callable[[str], JobQuestion]) -> None:
+        self._reader, self._gres, self._otherwise = reader, gres, otherwise
+        self._second: JobQuestion | None = None
+
+    def jobs(self) -> Sequence[SlurmJob]:
+        """See `JobQuestion`."""
+        answer = _answer(self._reader)
+        fault = _import_fault(answer)
+        if fault:
+            self._second = self._otherwise(fault)
+            return self._second.jobs()
+        if answer.code != 0:
+            raise PoolUnreachable(f"pyslurm failed: {answer.said or _ended(answer.code)}")
+        return with_gres(jobs_of_pyslurm(answer.out.partition(b"\n")[2]), job_lines.gres_of_lines(self._gres.output()))
+
+    def end(self) -> None:
+        """See `JobQuestion`."""
+        self._reader.end()
+        self._gres.end()
+        if self._second is not None:
+            self._second.end()
+
+
+def jobs_of_pyslurm(answer: bytes) -> list[SlurmJob]:
+    """Read the jobs in the line that `pyslurm_reader` prints. Raises PoolUnreachable when it is not whole."""
     try:
-        asked += [
-            commands.start(*rules.COMMAND, stdin=rules.QUESTIONS),
-            commands.start(*node_line.COMMAND),
-            commands.start(*shares.COMMAND),
-        ]
-        # The quick ones first: when slurmctld is gone, their time is over sooner.
-        config, nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
-        require_same_clock(controller_time(config), begun, time.time(), "slurmctld's")
-        found = rules_in(config)
-        are_enforced = limits.ENFORCED in found.enforced
-        if are_enforced:
-            asked.append(commands.start(*limits.COMMAND, most=limits.MOST_BYTES))
-        jobs = question.jobs()
-        waiting = [job for job in jobs if PENDING in job.states]
-        if waiting and are_enforced:
-            found = replace(found, limits=limits_in(asked[-1].output().decode("utf-8", "replace")))
-        found = replace(found, groups=groups_of(waiting, found.partitions))
-        seen = nodes_in(nodes, found.release)
-        if missing := found.nodes - {node.name for node in seen}:
-            # An answer that is cut at a line's end looks whole.
-            raise PoolUnreachable(f"incomplete answer: sinfo lacks {len(missing)} nodes, such as {min(missing)}")
-        return Answers(jobs, found.on(seen), shares_in(tree), found)
-    finally:
-        question.end()
-        for one in asked:
-            one.end()
+        document = json.loads(answer)
+    except (ValueError, RecursionError):
+        raise PoolUnreachable("incomplete answer: pyslurm's jobs are no JSON") from None
+    records = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(records, list):
+        raise PoolUnreachable("incomplete answer: pyslurm gave no list of jobs")
+    return [job_in(_as_by_squeue(record), plain_number, "pyslurm gave") for record in records]
 
 
-def _asked_alone(commands: SlurmCommands, jobs: Collection[int]) -> dict[int, SlurmJob]:
-    """Ask for these jobs, each by its number. One that spells an AdminComment in its name has none.
+def _as_by_squeue(record: object) -> object:
+    """Return a job of pyslurm's as `squeue --json` would have printed it up to 22.05.
 
-    Raises PoolUnreachable.
+    A number that is unset, without limit or 0 is None, an empty text is None, and of a state with several words only
+    the one that counts most is there. The reason for which a job waits is one word, or a sentence in its place.
     """
-    found = ask(commands, {str(job): str(job) for job in jobs}).jobs if jobs else {}
-    return {int(job): one for job, one in found.items()}
+    if not isinstance(record, dict):
+        return record
+    state, waiting = text_in(record, "state"), text_in(record, "array_tasks_waiting")
+    features, memory = record.get("constraints"), plain_number(record.get("memory"))
+    at_once, task = plain_number(record.get("array_tasks_parallel")), record.get("array_task_id")
+    return {
+        **{_BY_SQUEUE.get(name, name): value for name, value in record.items()},
+        "job_state": list(states_of(state)) if state else [],
+        "state_reason": text_in(record, "state_reason") or "None",
+        "array_task_id": 0 if task is None and record.get("array_id") and not waiting else task,
+        "array_task_string": f"{waiting}%{at_once}" if waiting and at_once else waiting,
+        "shared": _SHARING.get(text_in(record, "resource_sharing")),
+        "features": ",".join(map(str, features)) if isinstance(features, list) else "",
+        "tres_req_str": f"mem={memory}M" if memory else "",
+    }
 
 
-def comments_in(answer: bytes, jobs: Collection[int]) -> tuple[dict[int, str], set[int]]:
-    """Read the comments of these jobs, up to a blank, in the output of COMMENTS_COMMAND; and which jobs are not sure.
+def with_gres(jobs: list[SlurmJob], known: Mapping[int, tuple[Gres, int, dict[str, Any]]]) -> list[SlurmJob]:
+    """Return the jobs with what pyslurm does not tell: generic resources, the fewest nodes, where they may start.
 
-    The lines hold what users chose, line ends included: who names a job so can print a line for another one. But a
-    job's line begins with its number, and each job has one: a number that begins two lines was forged.
+    known: by the jobs' numbers, as `squeue_lines.gres_of_lines` has it; what it lacks has begun to wait since.
     """
-    found: dict[int, str] = {}
-    unclear: set[int] = set()
-    seen: set[int] = set()
-    wanted = set(jobs)
-    for number, rest in _JOB_LINE.findall(answer):
-        job = int(number)
-        if job not in wanted:
-            continue
-        if job in seen or rest.count(_COMMENT) > 1:
-            unclear.add(job)
-        elif _COMMENT in rest:
-            found[job] = rest.partition(_COMMENT)[2].partition(b" ")[0].decode("utf-8", "replace")
-        seen.add(job)
-    return {job: comment for job, comment in found.items() if job not in unclear}, unclear
-
-
-def excluded_in(answer: bytes) -> dict[int, str]:
-    """Read the nodes that jobs will not have, as Slurm writes them, in the output of COMMENTS_COMMAND.
-
-    A job of whose line another one is a forgery, or that spells such nodes in its name, has none.
-    """
-    found: dict[int, str] = {}
-    seen: set[int] = set()
-    for number, rest in _JOB_LINE.findall(answer):
-        job = int(number)
-        if job in seen:
-            found.pop(job, None)
-        elif rest.count(_EXCLUDED) == 1:
-            word = rest.partition(_EXCLUDED)[2].partition(b" ")[0].decode("utf-8", "replace")
-            if word != "(null)":
-                found[job] = word
-        seen.add(job)
+    found = []
+    for job in jobs:
+        gres, nodes, facts = known.get(job.number, ((), 0, {}))
+        if PENDING in job.states and facts:
+            job = replace(job, gres=gres, node_count=nodes or job.node_count, **facts)  # noqa: PLW2901
+        elif gres:
+            job = replace(job, gres=gres)  # noqa: PLW2901
+        found.append(job)
     return found
 
 
-def written_in(answer: bytes, jobs: Collection[int]) -> dict[int, tuple[str, str]]:
-    """Read the name and the comment of these jobs in the output of COMMENTS_COMMAND, as their submitters wrote them.
+def _usable(commands: SlurmCommands) -> tuple[InstalledPySlurm | None, str]:
+    """Return a pyslurm that should do, else the reason.
 
-    A job of whose line another one is a forgery has none.
+    Raises PoolUnreachable when Slurm's own version cannot be had.
     """
-    found: dict[int, tuple[str, str]] = {}
-    seen: set[int] = set()
-    wanted = set(jobs)
-    for number, rest in _JOB_LINE.findall(answer):
-        job = int(number)
-        if job in seen:
-            found.pop(job, None)
-        elif job in wanted:
-            found[job] = name_and_comment(f" {rest.decode('utf-8', 'replace')}")
-        seen.add(job)
-    return found
+    found = installed()
+    if found is None:
+        return None, "pyslurm is not installed"
+    why = mismatch(found.version, commands.ask("scontrol", "--version"))
+    return (None, why) if why else (found, "")
+
+
+def _start(found: InstalledPySlurm, wanted: str, seconds: float) -> Running:
+    directory, name = os.path.split(sys.executable)
+    return SlurmCommands(directory).start(name, "-I", _READER, found.directory, wanted, seconds=seconds, most=MOST_JOBS)
+
+
+def _answer(reader: Running) -> Answer:
+    try:
+        return reader.answer()
+    except PoolUnreachable as fault:
+        raise PoolUnreachable(f"pyslurm: {fault}") from None
+
+
+def _import_fault(answer: Answer) -> str:
+    """Say why pyslurm was not imported, "" when it was: then the reader has printed its first line."""
+    return "" if b"\n" in answer.out else f"pyslurm cannot be imported: {answer.said or _ended(answer.code)}"
+
+
+def _ended(code: int) -> str:
+    return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with code {code}"

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.jobs.cluster_config import SHOW_CONFIG, UNSET_VALUES, settings_in
-from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.commands import SHOW_CONFIG, UNSET_VALUES, SlurmCommands, settings_in
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.pool.pyslurm_transport import TransportChoice, choice_of
-from drainwise.slurm.pool.transport import CommandLine
+from drainwise.slurm.pool.transport import SlurmTransport, TransportChoice
 from drainwise.slurm.setup.live_settings import history_of
 from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings, release_of
 
@@ -93,9 +91,9 @@ def collect(site: SiteConfig) -> ClusterFacts:
     commands = SlurmCommands(site.slurm.bin_dir, site.slurm.command_timeout)
     config = commands.ask(*SHOW_CONFIG)
     partitions = commands.ask("scontrol", "--oneliner", "show", "partition")
-    jobs, settings = CommandLine(commands, _SNAPSHOT_SECONDS).answers().jobs, settings_in(config)
+    jobs, settings = SlurmTransport(commands, _SNAPSHOT_SECONDS).answers().jobs, settings_in(config)
     qos = qos_in(commands.ask(*QOS_COMMAND)) if settings.get("accountingstoragetype") else ()
-    choice = choice_of(site.slurm.transport, commands, _SNAPSHOT_SECONDS)
+    choice = SlurmTransport(commands, _SNAPSHOT_SECONDS, site.slurm.transport).choice()
     over_time = dict(_PARTITION.findall(partitions))
     return ClusterFacts(settings, over_time, qos, tuple(jobs), choice, history_of(site, config))
 

@@ -11,8 +11,7 @@ from drainwise.common.written_file import read_text
 from drainwise.facts.errors import ConfigurationError, PoolUnreachable, UsageError
 from drainwise.node.hook import read_bounded
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.jobs.cluster_config import SHOW_CONFIG, live_values
-from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.commands import SHOW_CONFIG, SlurmCommands, live_values
 from drainwise.slurm.setup.config_file import ConfigLine, read_config
 from drainwise.slurm.setup.merge import default_hooks
 from drainwise.slurm.setup.own_settings import (

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from drainwise.node.settings import DEFAULT_SCRATCH_DIR
 from drainwise.siteconfig.kinds import path
-from drainwise.slurm.jobs.cluster_config import UNSET_VALUES, live_values
+from drainwise.slurm.jobs.commands import UNSET_VALUES, live_values
 from drainwise.slurm.setup.config_file import ConfigLine
 
 HOOK_KEYS = ("Prolog", "Epilog", "TaskProlog")

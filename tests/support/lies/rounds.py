@@ -18,11 +18,11 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import DAY, History, PastOrder, PilotOutcome, trust_by_user
 from drainwise.reclaim.plan import Order
 from drainwise.simulate.demand_burst import CLAIMANT, fitting, moments, pilots_of
-from drainwise.simulate.lies.lie import Lie
-from drainwise.simulate.lies.lying_site import USERS, LyingSite
 from drainwise.simulate.scenario import SCOUTS, Scenario
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN, SimulatedEstimates, workload_of
+from lies.lie import Lie
+from lies.lying_site import USERS, LyingSite
 
 _HEARD = 600  # seconds between two looks at the reports of pilots with an order
 
@@ -55,7 +55,7 @@ class _Learned:
 
     def history(self, now: int) -> History:
         """Return what is known at `now` (UNIX s)."""
-        trust = trust_by_user(self._outcomes, now, self._scenario.site.trust) if self._is_kept_up else {}
+        trust = trust_by_user(self._outcomes, now) if self._is_kept_up else {}
         broken = {user: broken_probability(one.leaving, one.broken) for user, one in trust.items()}
         return History(orders=tuple(one for one in self._past if one.time > now - DAY), trust=trust, broken=broken)
 

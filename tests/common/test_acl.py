@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.node.acl import ACCESS_LIST, PASS_THROUGH, Entry, decode, encode, lend, lent
+from drainwise.common.acl import ACCESS_LIST, PASS_THROUGH, Entry, decode, encode, lend, lent
 from made_up_node import make_directory, public_directory, run_as, write
 
 OWNER, FRIEND, STRANGER = 54321, 54322, 54323

@@ -1,8 +1,12 @@
-"""Write the text of PILOT_RECLAIM: the orders of a node.
+"""Write and read the texts of the knobs by which a node is told something. Nothing enters one but by a strict pattern.
 
-A blank-separated list of `<GlobalJobId>@<JobStart>=<deadline>`; the deadline is 0 when the order was withdrawn. It
-becomes part of a daemon's configuration, so nothing enters it that does not match a strict pattern: a blank, `$(`, a
-quote or a newline would be more than an order.
+    PILOT_RECLAIM        orders: `<GlobalJobId>@<JobStart>=<deadline>`, blanks between; 0 for one that was withdrawn
+    PILOT_RETURN         what runs are asked to return, as `PartialReturn` has it: `<run>=<cores>:<by>:<chunk>`; by is 0
+                         where the wish has no end
+    PILOT_RECLAIM_ROOM   room that is kept for jobs that need all of it: a 1, then for each partitionable slot
+                         `<slot>=<sure>:<until>:<least>:<total>`, two UNIX times and twice `<cores>:<MiB>:<GPUs>`
+
+Each becomes part of a daemon's configuration: a blank, `$(`, a quote or a newline would be more than is meant.
 """
 
 from __future__ import annotations
@@ -14,7 +18,9 @@ from dataclasses import dataclass, replace
 from drainwise.facts.errors import ActionRefused
 from drainwise.htcondor.node import ORDERS
 from drainwise.htcondor.node.order_list import ENDLESS, WITHDRAWN, deadline_of, entries
+from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.kept_room import KeptRoom
 
 KNOB = "PILOT_RECLAIM"
 TRIAL_KNOB = "PILOT_RECLAIM_TRIAL"
@@ -29,6 +35,19 @@ SETTLED_AFTER = 120
 
 KEPT = 3600
 """Seconds after its deadline for which the order of a run that has ended stays: by it the run's node is found again."""
+
+RETURN_KNOB = "PILOT_RETURN"
+
+_NUMBERS = re.compile(r"[0-9]{1,9}:(0|[1-9][0-9]{8,9}):[1-9][0-9]{0,8}")
+
+ROOM_KNOB = "PILOT_RECLAIM_ROOM"
+
+MOST_ROOMS = 16
+"""Partitionable slots of one node with kept room; of more the ones that end last."""
+
+_FORMAT = "1"
+_SURE_SECONDS, _ORDER_SECONDS = 60, 10  # for which it is kept in any case: at least, and for each order
+_WORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@-]{0,254})=([1-9][0-9]{8,9}):([1-9][0-9]{8,9})((?::[0-9]{1,9}){6})")
 
 
 @dataclass(frozen=True)
@@ -146,3 +165,67 @@ def with_knobs(snapshot: Snapshot, knobs: Mapping[str, str]) -> Snapshot:
         for node in sorted(pretended)
     )
     return replace(snapshot, pilots=pilots, notices=(*snapshot.notices, *notices))
+
+
+def with_part(present: str, run: str, wish: PartialReturn, running: Collection[str]) -> str:
+    """Return the knob's value with this wish to a run in the place of an earlier one, and those of the other runs.
+
+    running: the node's runs; what stands for others is spent, and left out with what is no wish. A wish for 0 cores
+    stays as such, so that the list is never empty. Raises ActionRefused for a run or a number that no wish may have.
+    """
+    word = f"{run}={wish.cores}:{wish.by or 0}:{wish.chunk}"
+    if not is_run(run) or not _NUMBERS.fullmatch(word.rpartition("=")[2]):
+        raise ActionRefused(f"{word[:80]!r} cannot be asked of a run: not a job id, start and three numbers")
+    others = {one.rpartition("=")[0]: one for one in present.split() if _NUMBERS.fullmatch(one.rpartition("=")[2])}
+    kept = [one for name, one in others.items() if name in running and name != run and is_run(name)]
+    return " ".join((*kept, word))
+
+
+@dataclass(frozen=True)
+class RoomEntry:
+    """One word: a slot, two times (UNIX s), the smallest job's cores, MiB and GPUs, and those of all jobs.
+
+    sure: until when the room is kept, whatever runs there: the first pilot may have left before the next one has its
+    order. until: the latest time at which it is kept for ordered pilots that are still there.
+    """
+
+    slot: str
+    sure: int
+    until: int
+    numbers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.slot}={self.sure}:{self.until}:{':'.join(map(str, self.numbers))}"
+
+
+def room_entry(room: KeptRoom, now: int) -> RoomEntry:
+    """Return the word for a room whose orders are given from `now` (UNIX s) on."""
+    sure = now + max(_SURE_SECONDS, _ORDER_SECONDS * room.pilots)
+    numbers = tuple(number for some in (room.least, room.total) for number in (some.cores, some.memory, some.gpus))
+    return RoomEntry(room.place, min(sure, room.until), room.until, numbers)
+
+
+def parse_rooms(value: str) -> tuple[RoomEntry, ...]:
+    """Read the words in a knob's value; what is none means nothing to a node and is passed over."""
+    found = (_WORD.fullmatch(word) for word in value.split())
+    return tuple(
+        RoomEntry(one[1], int(one[2]), int(one[3]), tuple(int(number) for number in one[4][1:].split(":")))
+        for one in found
+        if one
+    )
+
+
+def rooms_text(rooms: Iterable[RoomEntry]) -> str:
+    """Write the knob's value. Raises ActionRefused for a slot, time or number that no word may have."""
+    words = [str(room) for room in rooms]
+    for word in words:
+        if not _WORD.fullmatch(word):
+            raise ActionRefused(f"{word[:80]!r} cannot be kept room: not a slot, a time and six numbers")
+    return " ".join((_FORMAT, *words)) if words else ""
+
+
+def with_room(present: Iterable[RoomEntry], new: RoomEntry, now: int) -> tuple[RoomEntry, ...]:
+    """Return the list at `now` (UNIX s) with `new` in it, in place of what its slot had, without what is over."""
+    kept = {one.slot: one for one in present if one.until > now and one.slot != new.slot}
+    latest = sorted(kept.values(), key=lambda one: (-one.until, one.slot))[: MOST_ROOMS - 1]
+    return tuple(sorted((*latest, new), key=lambda one: one.slot))

@@ -15,10 +15,10 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.simulate.demand_burst import run_name
-from drainwise.simulate.lies.lie import Lie
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
 from drainwise.simulate.workload import SimulatedEstimates, SiteWorkload
+from lies.lie import Lie
 
 USERS = ("one", "other")
 """The user whose pilots may lie, and the other one."""

@@ -1,0 +1,295 @@
+"""Decide what each user gives back: by the room that waiting jobs need where that is known, elsewhere by cores alone.
+
+All users are one decision (`reclaim.choose`). By room what is free and what comes back anyway serves those who wait
+first, place by place, and for the rest pilots go whose places then have the room. By cores all are on one place. Facts
+say how many cores each user gives, reports which pilots go for that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, in_order
+from drainwise.reclaim.candidates import in_words as words_of
+from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
+from drainwise.reclaim.choose.plan import Rules
+from drainwise.reclaim.choose.problem import (
+    CORES,
+    STANDING,
+    Limits,
+    Mask,
+    Real,
+    Rows,
+    Whole,
+    sums,
+    whole_pilots,
+    with_parts,
+)
+from drainwise.reclaim.decide.limits import Allowances, able_and_closed
+from drainwise.reclaim.decide.open_until import OpenUntil
+from drainwise.reclaim.decide.parts import PartsAhead, part_orders, room_parts
+from drainwise.reclaim.figures import cut_wastes, figures_of
+from drainwise.reclaim.history import History
+from drainwise.reclaim.plan import Need, Order, PartOrder, UserPlan
+from drainwise.reclaim.prices import policy_called, prices_of
+from drainwise.reclaim.quota import Balance
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.room.choice import PlaceRoom, RoomMade, kept_rooms, make_room, rows_of
+from drainwise.room.demand import DemandLeft
+
+_NO_LIMIT = float(1 << 53)  # cores
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """What is chosen: rows that have gone, and would by facts alone (n); parts of these: pilot, cores and chunk by row.
+
+    of: the pilots that were looked at, numbers; table: these, as candidates. asked, later: cores by user (U), and of
+    these what a limit leaves to later. need: the least and the most of each user, U × 2. made: the room, if any.
+    """
+
+    of: Whole
+    table: Candidates
+    gone: Mask
+    by_facts: Mask
+    parts: Mapping[int, tuple[int, int]]
+    asked: Real
+    later: Real
+    need: Real
+    made: RoomMade | None = None
+
+
+def user_plans(
+    snapshot: Snapshot,
+    balance: Balance,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    until: OpenUntil | None = None,
+    left: DemandLeft | None = None,
+) -> tuple[list[UserPlan], RoomMade | None]:
+    """Return each user's part in turn, and the room that all make together.
+
+    What a limit delays falls on nobody else. until: how long parts of
+    pilots count, None where they go as a whole. left: the jobs without room, None where cores are counted.
+    """
+    if left is None and balance.deficit <= 0:
+        return [], None
+    names, index = {over.account for over in balance.over}, None if left is None else left.facts.index
+    among = [one for one in snapshot.pilots if one.account in names]
+    by_user = able_and_closed(among, now, settings, history, index)
+    users = [(over.account, user) for over in balance.over for user in over.users]
+    whose = np.repeat(np.arange(len(users)), [len(by_user[user][0]) for user in users])
+    table = in_order(tuple([one for user in users for one in by_user[user][0].pilots]), now, settings, history)
+    ahead = None if until is None else PartsAhead(table, until)
+    rows = _rows(table.pilots, whose, now, left, ahead, balance.deficit)
+    allowances = Allowances(history, now, settings)
+    limits, need = _limits(users, rows, balance, allowances, settings)
+    if left is None:
+        if until is not None and len(rows) > len(table):
+            need = replace(need, cores=need.cores - need.cores % until.chunk)
+        chosen = _by_cores(table, now, rows, limits, need)
+    else:  # room may need more cores than the job has, where its memory or devices are what pilots hold
+        limits = replace(limits, most=need.wider) if balance.below_share else limits
+        chosen = _by_room(table, rows, limits, left, len(balance.over))
+    cores, parts = rows.spends[:, CORES].copy(), defaultdict[int, "list[tuple[int, int, int]]"](list)
+    by_facts = sums(rows.user[chosen.by_facts], cores[chosen.by_facts], len(users))
+    for row, (needed, together) in chosen.parts.items():
+        cores[row] = needed
+        parts[int(rows.user[row])].append((int(rows.pilot[row]), needed, together))
+    given = sums(rows.user[chosen.gone], cores[chosen.gone], len(users)).astype(int)
+    extra, of_user, plans = np.maximum(given - by_facts, 0).astype(int).tolist(), Counter[str](), list[UserPlan]()
+    for (_, user), own in zip(users, given.tolist()):
+        of_user[user] += own
+    whole = np.flatnonzero(chosen.gone[: len(table)])
+    whole = whole[np.lexsort((whole, rows.claim[whole] / cores[whole], whose[whole]))]
+    ordered = orders_of(chosen.table, np.searchsorted(chosen.of, whole), _rooms(chosen.made, left))
+    each, cycle = np.arange(len(users) + 1), settings.max_cores - sum(of_user.values())
+    of_able, of_orders = (np.searchsorted(some, each).tolist() for some in (whose[chosen.of], whose[whole]))
+    for number in np.flatnonzero(chosen.asked > 0).tolist():
+        account, user = users[number]
+        own, later, (wanted, most) = (
+            int(given[number]),
+            int(chosen.later[number]),
+            chosen.need[number].astype(int).tolist(),
+        )
+        orders = ordered[of_orders[number] : of_orders[number + 1]]
+        if orders and extra[number]:
+            orders = (replace(orders[0], extra=extra[number]), *orders[1:])
+        allowed = allowances.of(user, cycle + own, of_user[user] - own)
+        limit, key = (allowed.words, allowed.key) if later else ("", "")
+        returns = list[PartOrder]()
+        if ahead is not None and parts[number]:
+            others = (whose == number) & ~chosen.gone[: len(table)]
+            returns, wanted = part_orders(ahead, parts[number], left, others), min(wanted, own)
+        able, closed = chosen.table.some(range(of_able[number], of_able[number + 1])), by_user[account, user][1]
+        part = UserPlan(
+            account, user, int(chosen.asked[number]), later, limit, orders, able, closed, Need(wanted, most)
+        )
+        plans.append(replace(part, limited_by=key, returns=tuple(returns)))
+    if left is not None and chosen.made is not None:
+        plans = with_kept_rooms(plans, left, chosen.made.places, snapshot.pilots, settings.time_to_start)
+    return plans, chosen.made
+
+
+def _by_cores(table: Candidates, now: int, rows: Rows, limits: Limits, need: CoresNeed) -> _Chosen:
+    """Choose by cores; of users that are asked for nothing no figure is calculated."""
+    settings, count = table.settings, len(table)
+    facts = cores_by_facts(rows, limits, need)
+    of = np.flatnonzero((facts.asked > 0)[rows.user[:count]])
+    table = in_order(tuple([table.pilots[row] for row in of.tolist()]), now, settings, table.history)
+    if facts.given.any():
+        rows.claim[of] = prices_of(table.figures, settings, rows.user[of])
+    plan = cores_by_claims(rows, limits, facts, Rules(compete=settings.reports_compete))
+    parts = {row: (int(rows.spends[row, CORES]), 0) for row in (count + np.flatnonzero(plan.gone[count:])).tolist()}
+    given = sums(rows.user[plan.gone], rows.spends[plan.gone, CORES], len(limits.rank))
+    later, need_of = facts.later - np.maximum(given - facts.given, 0), np.column_stack((facts.wanted, facts.most))
+    return _Chosen(of, table, plan.gone, plan.by_facts, parts, facts.asked, np.maximum(later, 0), need_of)
+
+
+def _by_room(table: Candidates, rows: Rows, limits: Limits, left: DemandLeft, accounts: int) -> _Chosen:
+    """Choose by room; accounts: how many limits are those of accounts, the first."""
+    settings, count = table.settings, len(table)
+    runs, rules = [one.run for one in table.pilots], Rules(compete=settings.reports_compete)
+    rows.claim[:count] = prices_of(table.figures, settings, rows.user[:count])
+    whole = made = make_room(left, rows, limits, runs, rules)
+    if made.missing and (limits.most[accounts:] < limits.most[limits.binds[:, 0]].sum()).any():
+        bound = np.arange(len(limits.most)) < accounts
+        whole = make_room(left, rows, replace(limits, most=np.where(bound, limits.most, _NO_LIMIT)), runs, rules)
+    given, could = (one.given(rows, len(limits.rank)) for one in (made, whole))
+    later, plan = np.maximum(could - given, 0), made.plan
+    need_of, every = np.column_stack((given, given)), np.arange(count)
+    return _Chosen(every, table, plan.gone, plan.by_facts, made.parts, given + later, later, need_of, made)
+
+
+def _rows(
+    pilots: Sequence[Pilot], whose: Whole, now: int, left: DemandLeft | None, ahead: PartsAhead | None, cores: int
+) -> Rows:
+    """Return the rows of whole pilots and of their parts; their claims are 0."""
+    none = np.zeros(len(pilots))
+    if left is not None:
+        rows, names = rows_of(left.facts, pilots, whose, none, now), left.facts.resources
+        memory = names.index("memory") if "memory" in names else None
+        return rows if ahead is None else with_parts(rows, room_parts(ahead, left), memory)
+    sizes = np.array([one.cores for one in pilots], dtype=float)
+    age = np.array([max(0, now - one.started) for one in pilots], dtype=float)
+    rows = whole_pilots(sizes, whose, sizes * age, none)
+    return rows if ahead is None else with_parts(rows, ahead.by_cores(cores))
+
+
+def _limits(
+    users: Sequence[tuple[str, str]],
+    rows: Rows,
+    balance: Balance,
+    allowances: Allowances,
+    settings: ReclaimSettings,
+) -> tuple[Limits, CoresNeed]:
+    """Return what users may lose: each account, all together, and each user under all of its accounts.
+
+    But no less than what stands of each user, of which no more is returned than is needed. The need, where cores are
+    counted, lets an account lose more for others' own shares.
+    """
+    accounts = {one.account: place for place, one in enumerate(balance.over)}
+    count = len(accounts)
+    names = {name: count + 1 + place for place, name in enumerate(dict.fromkeys(user for _, user in users))}
+    each = [allowances.of(name, settings.max_cores, 0).cores for name in names]
+    binds = np.array([(accounts[account], count, names[user]) for account, user in users], dtype=np.int64)
+    binds, standing = binds.reshape(-1, 3), np.zeros(count + 1 + len(names))
+    stand = sums(rows.user, rows.spends[:, CORES] * (rows.way == STANDING), len(users))
+    np.add.at(standing, binds, stand[:, None])
+    most, wider = (
+        np.maximum([*some, allowances.together(), *each], standing)
+        for some in ([one.cores for one in balance.over], [one.most for one in balance.over])
+    )
+    limits = Limits(
+        np.array([accounts[account] for account, _ in users], dtype=np.int64),
+        np.arange(len(users), dtype=float),
+        binds,
+        most,
+        np.full(len(most), CORES),
+        np.full(len(users), float(allowances.most_extra)),
+        np.array([allowances.extra[user] for _, user in users], dtype=float),
+    )
+    return limits, CoresNeed(balance.deficit, balance.below_share, wider, np.arange(len(most)) >= count)
+
+
+def orders_of(
+    among: Candidates,
+    rows: Whole | None = None,
+    rooms: Mapping[str, RoomFor] = MappingProxyType({}),
+) -> tuple[Order, ...]:
+    """Return the orders for pilots that go, in the order of these rows; None: for all, the cheapest core first.
+
+    Each has what its pilot would waste by its own claims: without doubt, each promise kept. rooms: that they make, by
+    run.
+    """
+    it, settings = among.figures, among.settings
+    if rows is None:
+        rows = np.argsort(prices_of(it, settings) / among.sizes, kind="stable")
+    policy = policy_called(settings.policy)
+    chosen = [among[row] for row in rows.tolist()]
+    ways = [policy.way_of(one, it, row, settings) for one, row in zip(chosen, rows.tolist())]
+    nothing = np.zeros(len(rows))
+    claimed = figures_of(replace(it.columns.rows(rows), doubt=nothing, broken=nothing), it.now, settings)
+    # At its deadline, and not when it would be cut by its claims alone.
+    cut = cut_wastes(claimed.columns, it.now, np.array([way.deadline for way in ways], dtype=float), settings.margin)
+    wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
+    promised = (float(wastes[way.kind][row]) for row, way in enumerate(ways))
+    return tuple(
+        Order(
+            one,
+            way.kind,
+            way.deadline,
+            way.cores_back,
+            way.waste,
+            way.waste if math.isinf(waste) else int(waste),
+            "; ".join((words_of(one, way, it.now), policy.rule, *([room.in_words()] if room else []))),
+            room=room,
+        )
+        for one, way, waste, room in zip(chosen, ways, promised, (rooms.get(one.pilot.run) for one in chosen))
+    )
+
+
+def _rooms(made: RoomMade | None, left: DemandLeft | None) -> dict[str, RoomFor]:
+    """Return what each pilot makes room for, by its run."""
+    if made is None or left is None:
+        return {}
+    kinds = {kind.name: kind for kind in left.facts.kinds}
+    each = [(one, RoomFor(one.place, tuple((kinds[name], jobs) for name, jobs in one.jobs))) for one in made.places]
+    return {run: room for place, room in each for run in place.runs}
+
+
+def with_kept_rooms(
+    plans: Sequence[UserPlan],
+    left: DemandLeft,
+    places: Sequence[PlaceRoom],
+    pilots: Iterable[Pilot],
+    time_to_start: int,
+) -> list[UserPlan]:
+    """Return the plans; each order says what must be kept on its place, until `time_to_start` s after the last one.
+
+    places: where room is made. pilots: of the snapshot.
+    """
+    orders = [order for one in plans for order in one.orders]
+    going: dict[str, list[tuple[Amounts, int]]] = {order.pilot.place: [] for order in orders}
+    for order in orders:
+        going[order.pilot.place].append((order.pilot.holds or Amounts(), order.deadline + time_to_start))
+    for one in pilots:
+        if one.place in going and one.deadline is not None and not one.reserved:
+            going[one.place].append((one.holds or Amounts(), one.deadline + time_to_start))
+    kept = kept_rooms(left.facts, places, left.served, going)
+    if not kept:
+        return list(plans)
+    return [
+        replace(one, orders=tuple(replace(order, kept=kept.get(order.pilot.place)) for order in one.orders))
+        for one in plans
+    ]
