@@ -126,7 +126,7 @@ class FaultTests:
             if file.endswith(f"/{fault.path.relative_to(self.copy)}"):
                 contexts = self.lines.contexts_by_lineno(file)
                 names.update(*(contexts.get(line, []) for line in fault.lines))
-        return {name.rpartition("|")[0] for name in names}
+        return {name.rpartition("|")[0] for name in names} - {""}  # what runs as a module is imported
 
     def _naming(self, fault: Fault) -> set[str]:
         """The tests of the files that name the fault's module."""

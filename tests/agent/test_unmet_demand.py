@@ -315,6 +315,18 @@ def test_a_job_that_is_removed_when_its_cores_have_come_back_costs_nothing_once(
     assert (queue.use, played.notices) == (8, ())
 
 
+def test_whose_job_went_once_as_a_round_ended_has_two_rounds_before_the_pause(volatile: Path) -> None:
+    """As one whose job stays."""
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(b=queue), volatile)
+    played.until(NOW + 240)
+    queue.impossible = 0
+    played.until(NOW + 600)
+    queue.impossible = 1
+    played.until(NOW + 1500)
+    assert (len(played.pool.ordered), len(played.notices)) == (1 + 2, 1)
+
+
 def test_demand_that_vanished_was_not_failed(volatile: Path) -> None:
     """The job is removed before its cores come back, again and again: nothing is held against the account."""
     queue = Queue(impossible=1)

@@ -186,6 +186,7 @@ def test_the_installed_files_are_in_order(pool: CondorPool) -> None:
 # ---- orders ----
 
 
+@pytest.mark.play
 @pytest.mark.parametrize("node", ["node1", "node2"])
 def test_an_order_reaches_its_run_and_no_other(pool: CondorPool, node: str) -> None:
     """On dynamic and on static slots: one slot retires until its deadline, its neighbour and its next run do not."""

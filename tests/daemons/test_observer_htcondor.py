@@ -130,7 +130,7 @@ def assert_metric(site: tuple[CondorPool, str], name: str, value: float) -> None
 def test_a_payload_that_ends_is_told_no_more(site: tuple[CondorPool, str]) -> None:
     """Its pilot stays, idle, and a kill would lose nothing: after a while it is stuck, and named."""
     pool, site_file = site
-    cluster = submit(pool, "short", plain_pilot("/home/alice", 90))
+    cluster = submit(pool, "short", plain_pilot("/home/alice", 60))
     seen(pool, cluster, 2)
     told = seen(pool, cluster, 0)
     assert (told.cores_busy, told.cpu_seconds) == (0, 0)

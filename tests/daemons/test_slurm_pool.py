@@ -521,6 +521,7 @@ def test_how_runs_ended_is_what_the_accounting_says(slurm: SlurmCluster) -> None
     assert runs["stays"] not in remembered
 
 
+@pytest.mark.play
 def test_slurm_itself_ends_who_stays_past_the_deadline(slurm: SlurmCluster) -> None:
     """Nobody of ours is needed; a pilot that ignores SIGTERM is gone too, and the reason outlives it."""
     pool = pool_of(slurm)
@@ -705,6 +706,7 @@ def fill(cluster: SlurmCluster) -> None:
     cluster.wait_for(lambda: cluster.job(waiting).reason in {"Resources", "Priority"}, 30, "bob to wait")
 
 
+@pytest.mark.play
 def test_an_order_that_a_stopped_slurmctld_held_is_found_and_nobody_else_is_ordered(
     slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -737,6 +739,7 @@ def test_an_order_that_a_stopped_slurmctld_held_is_found_and_nobody_else_is_orde
     assert agent.memory.open_orders().keys() == {cheapest}
 
 
+@pytest.mark.play
 def test_after_an_outage_the_pilot_that_wastes_least_is_ordered(
     slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -760,6 +763,7 @@ def test_after_an_outage_the_pilot_that_wastes_least_is_ordered(
     assert agent.orders() == [(cheapest, "unreachable"), (cheapest, "done")]
 
 
+@pytest.mark.play
 def test_an_agent_without_rights_tries_one_order_in_a_cycle_and_blames_no_pilot(slurm: SlurmCluster) -> None:
     fill(slurm)
     agent = Agent(slurm, "bob")
@@ -908,6 +912,7 @@ def documented(language: str = "sh") -> list[str]:
     return commands
 
 
+@pytest.mark.play
 def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:
     """Each of docs/slurm.md, as an administrator would type it: the pilot, its report, its order are there."""
     job = start(slurm, "alice", "--cpus-per-task=3")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import RefusedFile
-from drainwise.node import glidein_places
+from drainwise.node import glidein_files, glidein_places
 from drainwise.node.glidein_files import MOST_PAYLOADS, SILENT_AFTER, read_glideins
 from drainwise.node.glidein_places import MOST_DIRECTORIES, local_directories
 from drainwise.pilotad.report import PilotReport
@@ -87,6 +87,15 @@ def test_several_glideins_of_one_job_count_together(sandbox: Path) -> None:
         payload(glidein_in(sandbox / f"glidein_{number}" / "glide_x"), number, 3)
     found = read(sandbox)
     assert found is not None and found.used_cpu == 6
+
+
+def test_what_is_not_read_in_time_is_refused(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is for all payloads together."""
+    payload(glidein_in(sandbox), 1)
+    assert read(sandbox) is not None
+    monkeypatch.setattr(glidein_files, "SECONDS", -1.0)
+    with pytest.raises(RefusedFile, match="not read in time"):
+        read(sandbox)
 
 
 def test_without_a_glidein_nothing_is_said(sandbox: Path) -> None:

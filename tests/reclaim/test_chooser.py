@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_mock import MockerFixture
 
+from drainwise.reclaim.choose import choose as choosing
 from drainwise.reclaim.choose.choose import GROUP_LABELS, LABELS_OF_A_LOOK, choose, improve
 from drainwise.reclaim.choose.fill import fill, reprieve
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Plan, Rules, make_plan, price_by_facts
@@ -276,6 +278,26 @@ def test_no_more_is_looked_at_than_is_allowed() -> None:
     fill(state, range(len(it.needs.jobs)))
     assert improve(deepcopy(state), 0) == 0
     assert 0 < improve(state, 9) <= 9 + GROUP_LABELS // LABELS_OF_A_LOOK
+
+
+def test_a_look_is_at_different_places(mocker: MockerFixture) -> None:
+    it = random_problem("middle", 1)
+    state = State(it, price_by_facts(it.rows, it.limits, 1.0))
+    fill(state, range(len(it.needs.jobs)))
+    looks = mocker.spy(choosing, "resolve")
+    improve(state, 200)
+    groups = [call.args[1] for call in looks.call_args_list]
+    assert {len(group) for group in groups} >= {2, 3}
+    assert all(len(set(group)) == len(group) for group in groups)
+
+
+def test_a_place_that_a_job_has_for_itself_is_closed_until_the_job_is_given_up() -> None:
+    """Also to jobs that would share it."""
+    it = problem({"a": 16.0, "b": 16.0}, [], [(1, 8)], whole=True)
+    state = State(it, price_by_facts(it.rows, it.limits, 1.0))
+    for parts, closed in ((1, [False, True]), (-1, [False, False])):
+        state.serve(0, np.array([1]), np.array([parts]))
+        assert state.closed.tolist() == closed
 
 
 def test_places_that_serve_the_same_are_one_label() -> None:

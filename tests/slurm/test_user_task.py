@@ -8,9 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.node import JOB_STATUS
+from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad
+from drainwise.slurm.node_agent import user_task
 from drainwise.slurm.node_agent.user_task import SHARED, UserTask, UserTaskResult, result_in, run_tasks
 
 NOW = 1_795_000_000
@@ -52,6 +55,20 @@ def test_a_report_in_jobstatus_counts_and_the_work_dir_is_not_looked_at(task: Us
     ((key, found),) = results(task)
     assert found.report is not None
     assert (key, found.report.used_cpu, found.in_work_dir, found.fault) == ("0", 3, False, "")
+
+
+def test_who_says_nothing_is_looked_for_among_the_glideins(
+    task: UserTask, tmp_path: Path, mocker: MockerFixture
+) -> None:
+    """And who reports is not."""
+    looked = mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": [4711]})
+    said = (PilotReport(NOW, used_cpu=6.0), "")
+    mocker.patch.object(user_task, "report_of_startds", autospec=True, return_value=said)
+    pilot = replace(task, job="17")
+    assert used_cores(pilot) == 6
+    report(tmp_path / JOB_STATUS, 3)
+    assert used_cores(pilot) == 3
+    looked.assert_called_once_with(os.geteuid(), {"17"})
 
 
 def test_no_report_is_read_without_cores(task: UserTask, tmp_path: Path) -> None:
