@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from drainwise.htcondor.ads.values import Others
-from drainwise.htcondor.demand.told import SeenPlace, Told
+from drainwise.htcondor.demand.idle_jobs import SeenPlace, Told
 from drainwise.htcondor.pool.places import places_of
 from drainwise.htcondor.pool.slots import Slot, slot_of
 from drainwise.htcondor.pool.snapshot import snapshot_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from drainwise.htcondor.demand.demand import Demand, DemandLimits, demand_of
-from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
+from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told
 from drainwise.pool.amounts import Amounts
 
 BOB, ALICE = "bob@pool.test", "alice@pool.test"

@@ -46,11 +46,10 @@ HOUSE = {
     "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
     "htcondor.identity": Room(EVERYWHERE, "anybody", "common facts htcondor.ads identity pool", plain=False),
-    "htcondor.shares": Room(POOL, "agent", "htcondor.ads pool", plain=False),
     "htcondor.pool": Room(
         POOL,
         "agent",
-        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node htcondor.shares "
+        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node "
         "identity pilotad pool",
         plain=False,
     ),
@@ -193,7 +192,7 @@ BUDGETS = {
     "htcondor/node": Budget(1_192, "htcondor.node"),
     "htcondor/pool": Budget(
         3_456,
-        "htcondor htcondor.ads htcondor.demand htcondor.identity htcondor.pool htcondor.shares",
+        "htcondor htcondor.ads htcondor.demand htcondor.identity htcondor.pool",
     ),
     "htcondor/setup": Budget(914, "htcondor.setup"),
     "slurm/node": Budget(2_159, "slurm.node slurm.node_agent"),

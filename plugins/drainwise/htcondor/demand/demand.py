@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from drainwise.common.printable import one_line
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, named, number, odd_number, shown, text
-from drainwise.htcondor.demand.concurrency import jobs_within
-from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
+from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told, jobs_within
 from drainwise.pool.amounts import Amounts, amounts
 from drainwise.pool.job_kinds import JobKind, kind_name, merged
 

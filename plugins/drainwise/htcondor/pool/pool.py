@@ -14,8 +14,8 @@ from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import Bundle, require_bindings, unpacked
 from drainwise.htcondor.ads.values import Ad, Others, shown, text
+from drainwise.htcondor.demand.idle_jobs import Told
 from drainwise.htcondor.demand.resources import resources_of
-from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.identity.asked import Identities
 from drainwise.htcondor.pool import collector, order_channel
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open

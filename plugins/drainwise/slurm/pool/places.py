@@ -13,8 +13,7 @@ from drainwise.pool.facts import Piece
 from drainwise.pool.job_kinds import Place
 from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.partitions import Partition
-from drainwise.slurm.cluster.reservations import NodeReservation
+from drainwise.slurm.cluster.rules import NodeReservation, Partition
 from drainwise.slurm.jobs.gres import Gres, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.demand import Wanted, amounts_of, shared_cores
