@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, number, odd_number, text
 from drainwise.pool.facts import Account
-from drainwise.pool.fair_share import shared_out
+from drainwise.pool.shares import Branch, shared_out
 
 NO_GROUP = "<none>"
 _NEW_USER = 0.5  # the real priority of whoever has not used anything; the effective one is this times the factor
@@ -156,10 +156,6 @@ def fair_shares(cores: float, uses: Mapping[str, Use]) -> dict[str, float]:
     return shared_out(cores, weights, {name: use.in_use + use.wanted for name, use in uses.items()})
 
 
-_LEAST_WEIGHT = 1e-6
-"""A group without quota comes after all that have one, but not before nobody."""
-
-
 def owed_in_trees(
     quotas: Mapping[str, float], demands: Mapping[str, float], fixed: Collection[str] = ()
 ) -> dict[str, float]:
@@ -169,50 +165,14 @@ def owed_in_trees(
     the jobs of each group itself use and wait for; a group that is not there has none. fixed: the groups that are never
     given more than their quota (GROUP_ACCEPT_SURPLUS).
     """
-    lower = {name.lower(): name for name in quotas}
-    children: dict[str | None, list[str]] = defaultdict(list)
-    for group, name in lower.items():
-        children[lower.get(_parent_of(group, lower))].append(name)
-    owed: dict[str, float] = {}
-    for root in children[None]:
-        owed.update(_shared(root, quotas[root], children, quotas, demands, fixed))
-    return owed
-
-
-def _parent_of(group: str, known: Mapping[str, str]) -> str:
-    """Return the group that has this one, "" when none does; a level that is not configured is passed over."""
-    while "." in group:
-        group = group.rpartition(".")[0]
-        if group in known:
-            return group
-    return ""
-
-
-def _shared(
-    group: str,
-    cores: float,
-    children: Mapping[str | None, list[str]],
-    quotas: Mapping[str, float],
-    demands: Mapping[str, float],
-    fixed: Collection[str],
-) -> dict[str, float]:
-    """Share `cores` among a group and all below it."""
-    below = children.get(group, [])
-    parts = {child: quotas[child] for child in below}
-    parts[group] = max(0.0, quotas[group] - sum(parts.values()))
-    wants = {child: _demand_of(child, children, demands) for child in below}
-    wants[group] = demands.get(group, 0.0)
-    left = max(0.0, cores - sum(min(part, wants[name]) for name, part in parts.items()))
-    short = {name: wants[name] - part for name, part in parts.items() if wants[name] > part and name not in fixed}
-    lent = shared_out(left, {name: max(parts[name], _LEAST_WEIGHT) for name in short}, short)
-    owed = {group: parts[group] + lent.get(group, 0.0)}
-    for child in below:
-        owed.update(_shared(child, parts[child] + lent.get(child, 0.0), children, quotas, demands, fixed))
-    return owed
-
-
-def _demand_of(group: str, children: Mapping[str | None, list[str]], demands: Mapping[str, float]) -> float:
-    return demands.get(group, 0.0) + sum(_demand_of(child, children, demands) for child in children.get(group, []))
+    branches = {name.lower(): Branch(name, part=part, is_fixed=name in fixed) for name, part in quotas.items()}
+    roots: list[Branch] = []
+    for group, branch in branches.items():
+        above = group.rpartition(".")[0]
+        while above and above not in branches:  # a level that is not configured is passed over
+            above = above.rpartition(".")[0]
+        (branches[above].children if above else roots).append(branch)
+    return {name: owed for root in roots for name, owed in root.owed(root.part, demands)}
 
 
 def uses_of(
