@@ -84,7 +84,7 @@ def ask_demand(seconds: float) -> Told:
         asked |= FREE_NOW
     classes = _classes(places, waiting, names, asked)
     examples = {name: _example(places[place], names, classes.ignored) for name, place in classes.examples.items()}
-    totals = {name: places[place].total for name, place in classes.examples.items()}
+    totals = {name: places[place].place.total for name, place in classes.examples.items()}
     unknown = FREE_NOW.union(classes.ignored, *(references(ad, "Start") - asked for ad in examples.values()))
     told = [
         _described(one if run_on is None else _fitting(one, run_on, totals), ad, by_nodes, names)
@@ -92,9 +92,8 @@ def ask_demand(seconds: float) -> Told:
     ]
     told += [replace(one, ad="", asks=_NOT_READ) for one in waiting.jobs[len(told) :]]
     seen = [
-        SeenPlace(place.name, place.machine, label, place.free, place.total, place.divisible, place.heard, unclaimed)
+        SeenPlace(replace(place.place, node_class=label), place.heard, place.row.get("state") == "Unclaimed")
         for place, label in zip(places, classes.of)
-        for unclaimed in (place.row.get("state") == "Unclaimed",)
     ]
     left = _limits_left(collector, frozenset().union(*(one.limits for one in waiting.jobs)))
     return Told(seen, told, frozenset(waiting.answered), waiting.silent, tuple(_notices(classes, waiting.jobs)), left)

@@ -128,8 +128,8 @@ class _Everywhere:
 
     def __init__(self, places: Iterable[SeenPlace]) -> None:
         self._totals: dict[str, set[Amounts]] = defaultdict(set)
-        for place in places:
-            self._totals[place.node_class].add(place.total)
+        for seen in places:
+            self._totals[seen.place.node_class].add(seen.place.total)
 
     def that_hold(self, needs: Amounts) -> frozenset[str]:
         """Return the classes that have a place where such a job fits, were it empty."""

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from drainwise.htcondor.ads.values import LARGEST_POOL
 from drainwise.htcondor.demand.resources import job_needs
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.job_kinds import Place
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,12 @@ class IdleJobs:
 
 
 class SeenPlace(NamedTuple):
-    """A slot that is not dynamic and takes jobs: `free` as it says itself, `heard` of at that UNIX time (s).
+    """A slot that is not dynamic and takes jobs: what is free as it says itself, `heard` of at that UNIX time (s).
 
     is_unclaimed: its state, which is that of what is free.
     """
 
-    name: str
-    machine: str
-    node_class: str
-    free: Amounts
-    total: Amounts
-    divisible: bool
+    place: Place
     heard: int | None
     is_unclaimed: bool = True
 

@@ -21,7 +21,7 @@ from drainwise.htcondor.ads.values import BACKFILL, Ad, moment, text
 from drainwise.htcondor.demand.expressions import Literals, without_kept_room
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, slot_amounts
 from drainwise.htcondor.node import SECOND_SLOT
-from drainwise.pool.amounts import Amounts
+from drainwise.pool.job_kinds import Place
 
 MOST_CLASSES = 200
 FEW = 40
@@ -127,15 +127,11 @@ _TAKES_JOBS = ("Unclaimed", "Matched", "Claimed", "Preempting", "Backfill")
 
 @dataclass(frozen=True)
 class PlaceAd:
-    """A place: its ClassAd, all values by name in lower case, its amounts."""
+    """A place, of no class yet: its ClassAd, all values by name in lower case, when it was `heard` of (UNIX s)."""
 
     ad: Any
     row: dict[str, object]
-    name: str
-    machine: str
-    free: Amounts
-    total: Amounts
-    divisible: bool
+    place: Place
     heard: int | None
 
 
@@ -188,7 +184,7 @@ def _read(ad: Any, names: Sequence[str]) -> PlaceAd | None:
         value = totals[f"{_TOTAL}{amount}"]
         if type(value) in {int, float}:
             row[amount.lower()] = value
-    return PlaceAd(ad, row, name, machine, free, total, divisible, moment(plain, "LastHeardFrom"))
+    return PlaceAd(ad, row, Place(name, machine, "", free, total, divisible), moment(plain, "LastHeardFrom"))
 
 
 def as_if_empty(place: PlaceAd, names: Sequence[str]) -> Any:
@@ -222,8 +218,8 @@ def set_own_gpus(places: Iterable[PlaceAd], ads: Iterable[Any], properties: Coll
         except (classad2.ClassAdException, AttributeError, KeyError, TypeError, ValueError, RecursionError):
             continue
     for place in places:
-        if place.name in lists:
-            place.ad["AvailableGPUs"], place.row["availablegpus"] = lists[place.name]
+        if place.place.name in lists:
+            place.ad["AvailableGPUs"], place.row["availablegpus"] = lists[place.place.name]
 
 
 def unresolved(places: Iterable[PlaceAd], asked: Collection[str]) -> frozenset[str]:
