@@ -49,8 +49,7 @@ HOUSE = {
     "htcondor.pool": Room(
         POOL,
         "agent",
-        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node "
-        "identity pilotad pool",
+        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node identity pilotad pool",
         plain=False,
     ),
     "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice node systems", plain=False),
