@@ -42,11 +42,11 @@ from drainwise.htcondor.pool.slots import (
     slot_of,
 )
 from drainwise.htcondor.pool.startds import Startds, require_refilled
-from drainwise.identity.identity import PilotIdentity
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
+from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind
 from drainwise.pool.node_versions import counted
 
