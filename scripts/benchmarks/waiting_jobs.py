@@ -10,7 +10,7 @@ import time
 
 from benchmarks.figures import Figure, in_turns
 from drainwise.htcondor.ads.query import classad2
-from drainwise.htcondor.demand.access_points import MOST_GROUPS, group_of
+from drainwise.htcondor.demand.ask import MOST_GROUPS, group_of
 from drainwise.slurm.cluster.limits import limits_in
 from drainwise.slurm.cluster.node_line import nodes_in
 from drainwise.slurm.cluster.rules import ClusterRules, rules_in

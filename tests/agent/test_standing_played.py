@@ -13,8 +13,8 @@ from drainwise.journal.memory import Memory
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
-from drainwise.pool.fair_share import shared_out
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.pool.shares import shared_out
 from drainwise.reclaim.history import PAUSE
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings

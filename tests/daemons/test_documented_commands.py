@@ -179,7 +179,7 @@ THE_JOURNAL = {  # tests/cli/test_journal_commands.py, tests/cli/test_identity.p
     "drainwise report --node 'rack7-*' --limit 20",
     "drainwise explain --ce-job 4711.0",
     "drainwise report --vo atlas",
-    "drainwise status --format name,vo,cejob,factory --sort vo",
+    "drainwise status --format name,vo,cejob --sort vo",
     "drainwise explain 1234.0",
     "drainwise explain slot1_2@node1",
     "drainwise explain 1234.0 --json",

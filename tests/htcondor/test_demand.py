@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.htcondor.demand.demand import Demand, DemandLimits, demand_of
-from drainwise.htcondor.shares.accounting import AccountingRecord, rooms
+from drainwise.htcondor.pool.shares import AccountingRecord, rooms
 
 BOB = "bob@pool.test"
 

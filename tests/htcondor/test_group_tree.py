@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.shares.accounting import owed_in_trees
+from drainwise.htcondor.pool.shares import owed_in_trees
 
 # As a real negotiator (25.14.1) told it: two static quotas, one dynamic one of a half, and another tree.
 QUOTAS = {"group_alice": 100.0, "group_alice.prod": 30.0, "group_alice.prod.deep": 15.0, "group_bob": 20.0}

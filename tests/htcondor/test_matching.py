@@ -9,12 +9,12 @@ import pytest
 
 from drainwise.htcondor.ads.query import classad2
 from drainwise.htcondor.demand import matching
-from drainwise.htcondor.demand.access_points import value_in
-from drainwise.htcondor.demand.ask import _described, _fitting
+from drainwise.htcondor.demand.ask import _described, _fitting, value_in
+from drainwise.htcondor.demand.idle_jobs import IdleJobs
 from drainwise.htcondor.demand.matching import flattened, matched, may_run, parsed, references
 from drainwise.htcondor.demand.place_ads import PlaceAd, as_if_empty, read_places, unresolved
-from drainwise.htcondor.demand.told import IdleJobs
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.job_kinds import Place
 
 JOB = '[Owner = "bob"; RequestCpus = 4; RequestMemory = 3000; Requirements = {}]'
 # A partitionable slot of which nothing is left, as 25.14.1 shows it.
@@ -121,7 +121,8 @@ def test_a_slot_that_takes_no_jobs_is_no_place(more: dict[str, object]) -> None:
 def test_a_static_slot_in_use_has_nothing_free_and_all_in_total() -> None:
     found = read(PartitionableSlot=False, State="Claimed", Cpus=8, GPUs=1, TotalSlotGPUs=1)
     assert found is not None
-    assert (found.free.cores, found.total.cores, found.total.gpus, found.divisible) == (0, 8, 1, False)
+    assert found.place == Place("slot1@n1", "n1", "", Amounts(), found.place.total, divisible=False)
+    assert (found.place.total.cores, found.place.total.gpus) == (8, 1)
 
 
 def test_names_that_expressions_of_a_place_refer_to_are_asked_for() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.demand.expressions import literals_in
-from drainwise.htcondor.demand.node_classes import FEW, MOST_CLASSES, classes_of
+from drainwise.htcondor.demand.place_ads import FEW, MOST_CLASSES, classes_of
 
 NOTHING = literals_in([])
 

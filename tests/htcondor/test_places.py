@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from drainwise.htcondor.ads.values import Others
-from drainwise.htcondor.demand.told import SeenPlace, Told
+from drainwise.htcondor.demand.idle_jobs import SeenPlace, Told
 from drainwise.htcondor.pool.places import places_of
 from drainwise.htcondor.pool.slots import Slot, slot_of
 from drainwise.htcondor.pool.snapshot import snapshot_of
@@ -18,7 +20,7 @@ PARENT = {"Name": "slot1@n1", "Machine": "n1", "LastHeardFrom": NOW, "ChildDSlot
 
 
 def seen(free: Amounts, name: str = "slot1@n1", heard: int = NOW) -> SeenPlace:
-    return SeenPlace(name, "n1", "c", free, TOTAL, True, heard)
+    return SeenPlace(Place(name, "n1", "c", free, TOTAL), heard)
 
 
 def slot(name: str, cores: int, gpus: int = 0) -> Slot:
@@ -51,7 +53,7 @@ def test_what_is_neither_free_nor_in_a_slot_of_the_snapshot_is_unseen() -> None:
     before = seen(Amounts(2, 57_344, 1))
     [found] = places_of([before], claimed, (), Startds([PARENT]), NOW)
     assert (found.free, found.unseen) == (Amounts(2, 57_344, 1), Amounts(6, 4096))
-    for silent in (before._replace(is_unclaimed=False), before._replace(divisible=False)):
+    for silent in (before._replace(is_unclaimed=False), before._replace(place=replace(before.place, divisible=False))):
         [found] = places_of([silent], claimed, (), Startds([PARENT]), NOW)
         assert found.unseen == Amounts()
 

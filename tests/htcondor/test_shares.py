@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.shares.accounting import (
+from drainwise.htcondor.pool.shares import (
     AccountingRecord,
     Use,
     account_of,

@@ -9,13 +9,14 @@ import pytest
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import Ad, Others
+from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told
 from drainwise.htcondor.demand.resources import slot_amounts
-from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.pool.slots import BACKFILL_SLOT
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Snapshot
+from drainwise.pool.job_kinds import Place
 from drainwise.reclaim.quota import weigh
 from recorded_condor import ASKED, GROUPS, USERS, recorded_ads
 
@@ -227,7 +228,7 @@ def test_a_job_that_will_start_in_an_idle_claim_is_named() -> None:
     held = slot_amounts(ad, ())
     total = Amounts(24, 49_152, 0, held.disk + 1)
     jobs = IdleJobs("ce", str(ad["AccountingGroup"]), 3, held, first=(1, 0), classes=frozenset("c"))
-    told = Told((SeenPlace("slot1@n", "n", "c", Amounts(), total, True, None),), (jobs,), frozenset(("ce",)))
+    told = Told((SeenPlace(Place("slot1@n", "n", "c", Amounts(), total), None),), (jobs,), frozenset(("ce",)))
     kinds = {kind.account: (kind.jobs, kind.starting) for kind in answer.facts(told=lambda: told).kinds or ()}
     assert (kinds["group_alice"], kinds["group_bob"]) == ((3, 1), (3, 0))
 
@@ -238,7 +239,7 @@ def test_cores_between_a_runs_end_and_its_nodes_next_report_are_the_pools() -> N
     name, node = "slot1@node1.pool.test", "node1.pool.test"
     parent = {"Name": name, "Machine": node, "LastHeardFrom": answer.taken, "ChildDSlotId": [1, 2, 3]}
     answer.more = {"startds": [parent]}
-    seen = SeenPlace(name, node, "c", Amounts(0, 48_768), Amounts(24, 49_152), True, answer.taken)
+    seen = SeenPlace(Place(name, node, "c", Amounts(0, 48_768), Amounts(24, 49_152)), answer.taken)
     before = answer.facts(told=lambda: Told((seen,)))
     answer.slots.remove(answer.slot("slot1_3@node1.pool.test"))
     after = answer.facts(told=lambda: Told((seen,)))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 from drainwise.htcondor.demand.demand import Demand, DemandLimits, demand_of
-from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
+from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.job_kinds import Place
 
 BOB, ALICE = "bob@pool.test", "alice@pool.test"
 SMALL, LARGE = Amounts(8, 4096), Amounts(24, 65_536)
 PLACES = (
-    SeenPlace("slot1@n1", "n1", "small", Amounts(), SMALL, True, None),
-    SeenPlace("slot1@n2", "n2", "large", Amounts(), LARGE, True, None),
+    SeenPlace(Place("slot1@n1", "n1", "small", Amounts(), SMALL), None),
+    SeenPlace(Place("slot1@n2", "n2", "large", Amounts(), LARGE), None),
 )
 
 

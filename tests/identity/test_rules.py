@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ConfigurationError
-from drainwise.identity.identity import LONGEST
-from drainwise.identity.rules import IdentityRules, rule_of
+from drainwise.pool.identity import LONGEST, IdentityRules, PilotIdentity, identity_of, rule_of
 from drainwise.siteconfig import load
 
 
@@ -20,10 +19,12 @@ from drainwise.siteconfig import load
         ("vo={vo} job={ce_job}", "VO=atlas job=1", {}),
         ("{}vo={vo} {}", "ce=x vo=cms more words", {"vo": "cms"}),
         ("{}vo={vo} {} | {}vo={vo}", "ce=x vo=cms", {"vo": "cms"}),
-        ("{factory}_{entry}", "CERN_worker_17", {"factory": "CERN", "entry": "worker_17"}),
-        ("{factory}.sh", "harvester.sh", {"factory": "harvester"}),
-        ("{factory}.sh", ".sh", {}),
-        ("dn={subject}; {}", "dn=/DC=ch/CN=Jane Doe; x", {"subject": "/DC=ch/CN=Jane Doe"}),
+        ("{vo}_{ce_job}", "CERN_worker_17", {"vo": "CERN", "ce_job": "worker_17"}),
+        ("{vo}.sh", "harvester.sh", {"vo": "harvester"}),
+        ("{vo}.sh", ".sh", {}),
+        ("vo={vo} dn={subject}; {}", "vo=cms dn=/DC=ch/CN=Jane Doe; x", {"vo": "cms"}),
+        ("vo={vo} dn={subject}; {}", "vo=cms dn=; x", {}),
+        ("{factory}/{entry}", "CERN/w1", {}),
         ("https://{vo}-auth.cern.ch/{}", "https://cms-auth.cern.ch/", {"vo": "cms"}),
         ("https://{vo}-auth.cern.ch/{}", "https://cms-auth.cern.ch", {}),
         ("{vo}/{ce_job} | {vo}", "lhcb", {"vo": "lhcb"}),
@@ -64,15 +65,9 @@ def test_no_text_takes_long() -> None:
 
 
 def test_what_the_batch_system_says_comes_before_a_rule() -> None:
-    rules = IdentityRules(issuer=rule_of("https://{vo}.example{}"))
-    both = rules.applied({"vo": "cms"}, (rules.issuer, "https://atlas.example/"))
-    assert both == {"vo": "cms"}
-    assert rules.applied({"vo": ""}, (rules.issuer, "https://atlas.example/")) == {"vo": "atlas"}
-
-
-def test_without_subjects_none_is_left() -> None:
-    rules = IdentityRules(with_subject=False, comment=rule_of("{vo} {subject}"))
-    assert rules.applied({"subject": "/CN=a"}, (rules.comment, "cms /CN=b")) == {"vo": "cms"}
+    rule = rule_of("https://{vo}.example{}")
+    assert identity_of({"vo": "cms"}, (rule, "https://atlas.example/")) == PilotIdentity("cms")
+    assert identity_of({"vo": ""}, (None, "x"), (rule, "https://atlas.example/")) == PilotIdentity("atlas")
 
 
 def site(tmp_path_factory: pytest.TempPathFactory, lines: str) -> IdentityRules:
@@ -82,15 +77,15 @@ def site(tmp_path_factory: pytest.TempPathFactory, lines: str) -> IdentityRules:
 
 
 def test_the_site_file_has_them(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rules = site(tmp_path_factory, "subject = no\ncomment = vo={vo} {} | {}; {ce_job}  # as our CE writes it")
-    assert not rules.with_subject and rules.issuer is None and rules.comment is not None
+    rules = site(tmp_path_factory, "comment = vo={vo} {} | {}; {ce_job}  # as our CE writes it")
+    assert rules.issuer is None and rules.comment is not None
     assert rules.comment.values("x; 5") == {"ce_job": "5"}
-    assert site(tmp_path_factory, "subject = yes") == IdentityRules()
+    assert site(tmp_path_factory, "") == IdentityRules()
 
 
-@pytest.mark.parametrize("written", ["comment = {x}", "comment = (?P<vo>.*)", "subject = maybe", "issuer = $(id){vo}"])
+@pytest.mark.parametrize("written", ["comment = {x}", "comment = (?P<vo>.*)", "issuer = $(id){vo}"])
 def test_a_wrong_rule_is_refused_with_what_is_expected(tmp_path_factory: pytest.TempPathFactory, written: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         site(tmp_path_factory, written)
     assert refused.value.section == "identity"
-    assert "subject" in written or all(f"{{{name}}}" in refused.value.expected for name in LONGEST)
+    assert all(f"{{{name}}}" in refused.value.expected for name in LONGEST)

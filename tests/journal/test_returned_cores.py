@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from drainwise.cli.main import main
-from drainwise.identity.identity import PilotIdentity
 from drainwise.journal.entries import part_event
 from drainwise.journal.event import Outcome
 from drainwise.journal.file import journal_line
@@ -22,6 +21,7 @@ from drainwise.journal.report import DAY, PartSums, as_json, report_on
 from drainwise.journal.report_html import page
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot
+from drainwise.pool.identity import PilotIdentity
 
 from .facts import NOW, Lines, pilot, report, snapshot
 

@@ -13,8 +13,8 @@ from hypothesis import settings
 
 from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 from drainwise.pool.facts import Account, Pilot, Snapshot
-from drainwise.pool.fair_share import shared_out
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.pool.shares import shared_out
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
-from drainwise.pool.fair_share import shared_out
+from drainwise.pool.shares import shared_out
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.prices import POLICIES

@@ -10,9 +10,17 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.partitions import Partition, Submitter
-from drainwise.slurm.cluster.reservations import NodeReservation, reservations_in
-from drainwise.slurm.cluster.rules import QUESTIONS, ClusterRules, Selection, controller_time, rules_in
+from drainwise.slurm.cluster.rules import (
+    QUESTIONS,
+    ClusterRules,
+    NodeReservation,
+    Partition,
+    Selection,
+    Submitter,
+    controller_time,
+    reservations_in,
+    rules_in,
+)
 
 from .recorded_cluster import VERSIONS, recorded
 from .recorded_room import NOW, rules

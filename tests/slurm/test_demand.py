@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.partitions import Partition
-from drainwise.slurm.cluster.reservations import NodeReservation
-from drainwise.slurm.cluster.rules import ClusterRules, Selection
+from drainwise.slurm.cluster.rules import ClusterRules, NodeReservation, Partition, Selection
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.demand import SlurmDemand, Wanted
 from drainwise.slurm.pool.node_classes import MOST_LISTS, NodeClasses, lists_of

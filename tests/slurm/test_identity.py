@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.identity.identity import PilotIdentity
-from drainwise.identity.rules import IdentityRules, rule_of
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.identity import IdentityRules, PilotIdentity, rule_of
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.pool.identity import identity_in, with_identities
@@ -18,15 +17,13 @@ from drainwise.slurm.pool.transport import jobs_of_pyslurm
 
 from .recorded_cluster import VERSIONS, recorded
 
-RULES = IdentityRules(
-    comment=rule_of("vo={vo} job={ce_job} {} | vo={vo} job={ce_job}"), job_name=rule_of("{factory}/{entry}")
-)
+RULES = IdentityRules(comment=rule_of("vo={vo} {} | vo={vo}"), job_name=rule_of("{ce_job}/{entry}"))
 LINE = b"JobId=%d JobName=%b UserId=alice(1001) GroupId=x Network=(null) WorkDir=/home/alice%b StdErr=/o Power= \n"
 
 
 def test_the_rules_for_comment_and_name_complete_each_other() -> None:
     job = SlurmJob(7, comment="vo=atlas job=12 more", name="harvester/w1")
-    assert identity_in(job, RULES) == PilotIdentity(vo="atlas", ce_job="12", factory="harvester", entry="w1")
+    assert identity_in(job, RULES) == PilotIdentity(vo="atlas", ce_job="harvester")
     assert identity_in(replace(job, comment="mine", name="mine"), RULES) is None
     assert identity_in(job, IdentityRules()) is None
 

@@ -45,13 +45,10 @@ HOUSE = {
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
     "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
-    "htcondor.identity": Room(EVERYWHERE, "anybody", "common facts htcondor.ads identity pool", plain=False),
-    "htcondor.shares": Room(POOL, "agent", "htcondor.ads pool", plain=False),
     "htcondor.pool": Room(
         POOL,
         "agent",
-        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node htcondor.shares "
-        "identity pilotad pool",
+        "common facts htcondor.ads htcondor.demand htcondor.node pilotad pool",
         plain=False,
     ),
     "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice node systems", plain=False),
@@ -71,7 +68,7 @@ HOUSE = {
         NODE, "root", "common facts features node node.payloads pilotad service slurm.jobs slurm.node"
     ),
     "slurm.pool": Room(
-        POOL, "agent", "common facts identity pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
+        POOL, "agent", "common facts pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
     ),
     "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs systems"),
     "slurm.setup": Room(
@@ -99,18 +96,17 @@ HOUSE = {
     "launch.files": Room(USER, "user", "common facts launch.choice"),
     "launch.this_machine": Room(USER, "user", "common facts launch launch.choice"),
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
-    "siteconfig": Room(ADMIN, "root", "common facts identity reclaim systems"),
+    "siteconfig": Room(ADMIN, "root", "common facts pool reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
-    "identity": Room(EVERYWHERE, "anybody", "common"),
     "service": Room(EVERYWHERE, "root, agent", "common"),
-    "pool": Room(POOL, "agent", "facts identity pilotad"),
+    "pool": Room(POOL, "agent", "common facts pilotad"),
     "reclaim.choose": Room(POOL, "agent", "", plain=False),
     "room": Room(POOL, "agent", "pool reclaim.choose", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
     "reclaim": Room(
         POOL,
         "agent",
-        "common estimate facts identity pilotad pool reclaim.choose requests",
+        "common estimate facts pilotad pool reclaim.choose requests",
         plain=False,
     ),
     "reclaim.decide": Room(
@@ -122,7 +118,7 @@ HOUSE = {
     "journal": Room(
         POOL,
         "agent",
-        "common estimate facts identity page pilotad pool reclaim requests",
+        "common estimate facts page pilotad pool reclaim requests",
         plain=False,
     ),
     "agent": Room(
@@ -159,7 +155,7 @@ HOUSE = {
         EVERYWHERE,
         "who types the command",
         "agent agent.export cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate "
-        "estimate.records facts features identity install journal launch launch.choice launch.files "
+        "estimate.records facts features install journal launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
         "requests service simulate "
         "simulate.policies siteconfig systems validate",
@@ -181,7 +177,7 @@ BUDGETS = {
     "pilotad": Budget(1_072, "pilotad"),
     "node": Budget(1_417, "node node.payloads"),
     "pilot": Budget(2_147, "pilot pilot.decide pilot.queues"),
-    "pool": Budget(915, "pool identity"),
+    "pool": Budget(915, "pool"),
     "reclaim": Budget(
         5_114,
         "reclaim reclaim.choose reclaim.decide room requests",
@@ -193,7 +189,7 @@ BUDGETS = {
     "htcondor/node": Budget(1_192, "htcondor.node"),
     "htcondor/pool": Budget(
         3_456,
-        "htcondor htcondor.ads htcondor.demand htcondor.identity htcondor.pool htcondor.shares",
+        "htcondor htcondor.ads htcondor.demand htcondor.pool",
     ),
     "htcondor/setup": Budget(914, "htcondor.setup"),
     "slurm/node": Budget(2_159, "slurm.node slurm.node_agent"),

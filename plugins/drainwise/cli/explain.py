@@ -23,7 +23,7 @@ from drainwise.journal.event import Event, text
 from drainwise.journal.explain import Sought, as_json, explain, in_words
 from drainwise.journal.read import PassedOver, first_time, unusable_lines
 
-_NAMING = "--user, --account, --node, --vo, --ce-job, --subject, --factory, --entry"
+_NAMING = "--user, --account, --node, --vo, --ce-job"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

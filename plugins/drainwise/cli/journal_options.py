@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.facts.errors import UsageError
-from drainwise.identity.identity import ANYBODY, PilotIdentity, identity_of
 from drainwise.journal.read import PassedOver, files_of, names_in
 from drainwise.journal.views import VIEWS, views_in
+from drainwise.pool.identity import ANYBODY, PilotIdentity, identity_of
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig
 from drainwise.systems.find import offering
 from drainwise.systems.system import System
@@ -20,9 +20,6 @@ from drainwise.systems.system import System
 _IDENTITY = {
     "vo": ("VO", "of this virtual organisation"),
     "ce_job": ("ID", "with this job id at the computing element"),
-    "subject": ("SUBJECT", "with this subject of their credential"),
-    "factory": ("NAME", "that this pilot factory submitted"),
-    "entry": ("NAME", "that the factory calls so: its entry, or a worker of Harvester"),
 }
 
 

@@ -9,11 +9,11 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from drainwise.identity.identity import as_values
 from drainwise.journal.event import Event, Kind, Outcome, new_event
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Ending, Pilot, Snapshot
+from drainwise.pool.identity import as_values
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.columns import claimed_values

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from drainwise.facts.clients import PAPER
 from drainwise.facts.units import clock, core_hours, duration
-from drainwise.identity.identity import ANYBODY, PilotIdentity, as_values, identity_of
 from drainwise.journal.event import Event, Kind, Outcome, moment, number, objects, text, texts, truth, whole
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
+from drainwise.pool.identity import ANYBODY, PilotIdentity, as_values, identity_of
 
 _MOST_PARTS = 5
 """Wishes for cores of one pilot that are shown; each cycle may have another one."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from drainwise.identity.identity import ANYBODY, PilotIdentity
 from drainwise.journal.event import Event, Kind, Outcome, moment, number, objects, text, truth, values_in, whole
 from drainwise.journal.explain import identity_in
 from drainwise.journal.read import PassedOver, events_of
+from drainwise.pool.identity import ANYBODY, PilotIdentity
 
 OPEN = "no end known"
 """Its pilot still runs, or it is not known yet how it ended."""

@@ -23,13 +23,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from drainwise.estimate.run_times import RunTimes
-from drainwise.identity.identity import as_values
 from drainwise.journal.event import Event, Kind, moment, new_event, number, objects, text, values_in, whole
 from drainwise.journal.history import part_of
 from drainwise.journal.outcomes import OpenOrder
 from drainwise.journal.read import PassedOver, events_of
 from drainwise.pilotad.observation import Observation
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.identity import as_values
 from drainwise.reclaim.columns import claimed_values
 from drainwise.reclaim.counted_demand import UntakenRoom
 from drainwise.reclaim.seen_pilots import (

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from drainwise.identity.identity import ANYBODY, PilotIdentity
 from drainwise.journal.history import (
     ENDS,
     NOT_ORDERED,
     ReportedOrder,
     ReportedPart,
 )
+from drainwise.pool.identity import ANYBODY, PilotIdentity
 
 DAY = 86_400
 T = TypeVar("T")

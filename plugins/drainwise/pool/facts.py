@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from drainwise.facts.clients import PAPER
-from drainwise.identity.identity import PilotIdentity
 from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
+from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind, Place
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from drainwise.pool.amounts import NOTHING, Amounts
+from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 
 MOST_KINDS = 50
 
@@ -31,6 +31,17 @@ class Place:
     total: Amounts
     divisible: bool = True
     unseen: Amounts = NOTHING
+
+    def beside(self, held: Iterable[Amounts], *, tells_all: bool) -> Place:
+        """Return the place with `held` in use there, whatever it says: its node may have been asked at another moment.
+
+        tells_all: it says all that is free, so what is neither free nor held is unseen.
+        """
+        open_room = self.total.minus(sum_of(held))
+        free = self.free.at_most(open_room)
+        unseen = open_room.minus(free) if tells_all else NOTHING
+        # What is told of a disk is never exact.
+        return replace(self, free=free, unseen=unseen if unseen.cores else NOTHING)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from typing import Any
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
-from drainwise.identity.identity import LONGEST, as_values, identity_of
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_checked
 from drainwise.pilotad.observation import observation_in, observation_text
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.checked_json import checked, checked_object, checker
 from drainwise.pool.closures import closure_as_json, closure_from_json
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
+from drainwise.pool.identity import FORMER, LONGEST, as_values, identity_of
 from drainwise.pool.job_kinds_json import (
     amounts_as_json,
     amounts_from_json,
@@ -232,8 +232,9 @@ def _pilot(value: object, where: str) -> Pilot:
     if client not in PROFILES:
         raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
     if identity is not None:
-        known = {name: "text" for name in identity if name in LONGEST}
-        identity = identity_of(checked_object(identity, known, f"{where}, identity"))
+        kept = {name: text for name, text in identity.items() if name not in FORMER}
+        known = {name: "text" for name in kept if name in LONGEST}
+        identity = identity_of(checked_object(kept, known, f"{where}, identity"))
     returned, can_return, asked = parts
     # What the constructor does field by field takes it three times as long.
     made = Pilot.__new__(Pilot)

@@ -16,8 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from drainwise.facts.client_rules import alternatives
 from drainwise.facts.written_units import format_duration, format_size, parse_duration, parse_size
-from drainwise.identity.identity import LONGEST
-from drainwise.identity.rules import Rule, rule_of
+from drainwise.pool.identity import LONGEST, Rule, rule_of
 
 T = TypeVar("T")
 

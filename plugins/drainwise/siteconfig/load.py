@@ -46,6 +46,7 @@ FORMER: Mapping[str, Mapping[str, str]] = {
         "certificate_key": _LOOPBACK_ALONE,
         "passwords": _LOOPBACK_ALONE,
     },
+    "identity": {"subject": "no subject of a credential is asked for, shown or written down"},
     "page": {"served": "[page] directory is where a web server of the site finds the page"},
 }
 """What counts in place of a key that went, by section and key; all keys of a section without any."""

@@ -14,7 +14,7 @@ from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.facts.written_units import format_duration
-from drainwise.identity.rules import IdentityRules, Rule
+from drainwise.pool.identity import IdentityRules, Rule
 from drainwise.reclaim.prices import DEFAULT, INSTALLED, POLICIES, is_policy
 from drainwise.siteconfig.kinds import (
     Key,
@@ -115,24 +115,19 @@ class ClientsSection:
 
 @dataclass(frozen=True)
 class IdentitySection:
-    """Who sent a pilot, by its virtual organisation, credential, CE and factory: shown, and never decided upon."""
+    """Who sent a pilot, by its virtual organisation and its job at the CE: shown, and never decided upon."""
 
-    subject: str = key(
-        choice("yes", "no"),
-        "yes",
-        "no: subjects of credentials, which may name persons, are not asked for, shown or written down",
-    )
     issuer: Rule | None = optional(
         rule(), "https://{vo}-auth.cern.ch/{}", "on HTCondor: what the issuer of a token says of a pilot"
     )
     comment: Rule | None = optional(
         rule(), "vo={vo} job={ce_job} {} | vo={vo}", "on Slurm: what a job's comment says of it"
     )
-    job_name: Rule | None = optional(rule(), "{factory}_{entry}", "on Slurm: what a job's name says of it")
+    job_name: Rule | None = optional(rule(), "{vo}_{ce_job}", "on Slurm: what a job's name says of it")
 
     def rules(self) -> IdentityRules:
         """Return the section as whoever reads a pool needs it."""
-        return IdentityRules(self.subject == "yes", self.issuer, self.comment, self.job_name)
+        return IdentityRules(self.issuer, self.comment, self.job_name)
 
 
 SCOPE = "scope "

@@ -158,12 +158,7 @@ COLUMNS = (
     _number("leaseend", "lease end", "end of its lease, UNIX seconds", lambda row: row.one.pilot.lease_end),
     _number("deadline", "deadline", "the deadline of its order, UNIX seconds", lambda row: row.one.pilot.deadline),
     _identity("vo", "VO", "the virtual organisation that sent it"),
-    _identity("fqan", "FQAN", "group and role in it"),
-    _identity("subject", "subject", "the subject of its credential"),
-    _identity("issuer", "issuer", "the issuer of its token"),
     _identity("ce_job", "CE job", "its job id at the computing element"),
-    _identity("factory", "factory", "the pilot factory that submitted it"),
-    _identity("entry", "entry", "the name that the factory has for it"),
 )
 BY_NAME = {column.name: column for column in COLUMNS}
 DEFAULT = (

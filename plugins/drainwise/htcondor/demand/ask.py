@@ -1,40 +1,53 @@
 """Ask a pool which jobs wait and where each of them could run.
 
-To be imported and called in a process that ends after one question (`bounded_call.within`): the bindings may hang.
+To be imported and called in a process that ends after one question (`bounded_call.within`): the bindings may hang. Each
+access point is asked in a process of its own, as one that hangs must not hold up the rest.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
-from drainwise.facts.errors import PoolUnreachable
+from drainwise.common.bounded_call import each_within
+from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import COLLECTOR, classad2, htcondor2, queried, query
-from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, text
-from drainwise.htcondor.demand.access_points import ask_access_points
-from drainwise.htcondor.demand.concurrency import largest_sum, limits_taken
+from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text
 from drainwise.htcondor.demand.expressions import literals_in, searched_names, unusual
+from drainwise.htcondor.demand.idle_jobs import (
+    COUNTED,
+    IDLE,
+    JOB_ATTRIBUTES,
+    IdleJobs,
+    SeenPlace,
+    Told,
+    idle_jobs,
+    largest_sum,
+    limits_taken,
+)
 from drainwise.htcondor.demand.matching import FREE_NOW, asks_of_place, flattened, matched, parsed, references
-from drainwise.htcondor.demand.node_classes import Classes, classes_of
 from drainwise.htcondor.demand.place_ads import (
     AMOUNTS,
     PECULIAR,
     PLACES,
     WITH_GPUS,
+    Classes,
     PlaceAd,
     as_if_empty,
     as_without_kept_room,
+    classes_of,
     place_attributes,
     read_places,
     set_own_gpus,
     unresolved,
 )
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, countables
-from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 from drainwise.pool.amounts import Amounts
 
 _TAKEN = "ConcurrencyLimits"
@@ -71,7 +84,7 @@ def ask_demand(seconds: float) -> Told:
         asked |= FREE_NOW
     classes = _classes(places, waiting, names, asked)
     examples = {name: _example(places[place], names, classes.ignored) for name, place in classes.examples.items()}
-    totals = {name: places[place].total for name, place in classes.examples.items()}
+    totals = {name: places[place].place.total for name, place in classes.examples.items()}
     unknown = FREE_NOW.union(classes.ignored, *(references(ad, "Start") - asked for ad in examples.values()))
     told = [
         _described(one if run_on is None else _fitting(one, run_on, totals), ad, by_nodes, names)
@@ -79,9 +92,8 @@ def ask_demand(seconds: float) -> Told:
     ]
     told += [replace(one, ad="", asks=_NOT_READ) for one in waiting.jobs[len(told) :]]
     seen = [
-        SeenPlace(place.name, place.machine, label, place.free, place.total, place.divisible, place.heard, unclaimed)
+        SeenPlace(replace(place.place, node_class=label), place.heard, place.row.get("state") == "Unclaimed")
         for place, label in zip(places, classes.of)
-        for unclaimed in (place.row.get("state") == "Unclaimed",)
     ]
     left = _limits_left(collector, frozenset().union(*(one.limits for one in waiting.jobs)))
     return Told(seen, told, frozenset(waiting.answered), waiting.silent, tuple(_notices(classes, waiting.jobs)), left)
@@ -226,3 +238,73 @@ def _described(one: IdleJobs, ad: Any | None, by_nodes: Collection[str], names: 
             asks = f"{asks} && {said} = {more}" if asks else f"{said} = {more}"
     key = asks + "".join(f"\n{name}={ad.lookup(name)}" for name in sorted(by_nodes) if name in ad)
     return replace(one, ad="", asks=asks, key=key)
+
+
+MOST_GROUPS = 5000
+"""Groups of like jobs that one access point may have; it has more when each job differs in what it asks for."""
+
+_LONGEST = 65_536  # characters of an ad
+_AT_ONCE = 32
+
+
+def ask_access_points(
+    schedds: Mapping[str, Ad], names: Collection[str], also: Collection[str], seconds: float
+) -> Iterator[tuple[str, list[IdleJobs] | str]]:
+    """Yield the name of each access point with its idle jobs, or with why it does not tell them.
+
+    schedds: their ads, by name. names: the pool's countables; also: further attributes of jobs that nodes ask about.
+    seconds: for each, and after twice as long no further one is asked.
+    """
+    asked = sorted(schedds)
+    attributes = sorted({*JOB_ATTRIBUTES, *(f"Request{name}" for name in names), *also})
+    end = time.monotonic() + 2 * seconds
+    calls = [partial(_jobs_of, name, schedds[name], names, attributes) for name in asked]
+    left = set(asked)
+    with closing(each_within(seconds, calls, "it", _AT_ONCE)) as answers:
+        for place, answer in answers:
+            left.discard(asked[place])
+            yield asked[place], shown(str(answer)) if isinstance(answer, PoolError) else answer
+            if time.monotonic() > end:
+                break
+    for name in sorted(left):
+        yield name, "too many access points did not answer before it"
+
+
+def _jobs_of(schedd: str, address: Ad, names: Collection[str], attributes: Sequence[str]) -> list[IdleJobs]:
+    """Query one access point. Raises PoolUnreachable."""
+    try:
+        location = classad2.ClassAd({name: address[name] for name in DAEMON_ADDRESS if name in address})
+        ads = htcondor2.Schedd(location).query(
+            IDLE, list(attributes), limit=MOST_GROUPS + 1, opts=htcondor2.QueryOpt.GroupBy
+        )
+    except (htcondor2.HTCondorException, KeyError, TypeError, ValueError) as fault:
+        raise PoolUnreachable(f"it does not answer: {fault}") from None
+    if len(ads) > MOST_GROUPS:
+        raise PoolUnreachable(f"its jobs differ in more than {MOST_GROUPS} ways")
+    now = time.time()
+    found = (group_of(schedd, ad, names, now) for ad in ads)
+    return [one for one in found if one is not None]
+
+
+def group_of(schedd: str, ad: Any, names: Collection[str], now: float) -> IdleJobs | None:
+    """Return the jobs of a group by its ad, which is spent by that; see `idle_jobs`."""
+    one = idle_jobs(schedd, partial(value_in, ad), names, now)
+    if one is None:
+        return None
+    for name in COUNTED:
+        if name in ad:
+            del ad[name]
+    try:
+        text = str(ad)
+    except UnicodeDecodeError:
+        text = ""
+    return IdleJobs(**{**vars(one), "ad": text if len(text) <= _LONGEST else ""})
+
+
+def value_in(ad: Any, name: str) -> object:
+    """Return the value of an attribute, evaluated in its ad; None when it has none, or none that is plain."""
+    try:
+        value = ad.eval(name) if name in ad else None
+    except (classad2.ClassAdException, KeyError, TypeError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, (str, float, bool)) or type(value) is int else None

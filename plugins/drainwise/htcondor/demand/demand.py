@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from drainwise.common.printable import one_line
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, named, number, odd_number, shown, text
-from drainwise.htcondor.demand.concurrency import jobs_within
-from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
+from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told, jobs_within
 from drainwise.pool.amounts import Amounts, amounts
 from drainwise.pool.job_kinds import JobKind, kind_name, merged
 
@@ -129,8 +128,8 @@ class _Everywhere:
 
     def __init__(self, places: Iterable[SeenPlace]) -> None:
         self._totals: dict[str, set[Amounts]] = defaultdict(set)
-        for place in places:
-            self._totals[place.node_class].add(place.total)
+        for seen in places:
+            self._totals[seen.place.node_class].add(seen.place.total)
 
     def that_hold(self, needs: Amounts) -> frozenset[str]:
         """Return the classes that have a place where such a job fits, were it empty."""

@@ -1,9 +1,16 @@
-"""Ask the collector for the places of a pool, with what jobs and START ask about; sort them into classes."""
+"""Read the places of a pool with what jobs and START ask about, and sort them into classes.
+
+Those of one class run the same jobs, so that one of them can stand for all: all attributes that any waiting job or any
+START asks about are equal. Where an attribute has many values (a name, free scratch space), those that no expression
+tells apart count as equal.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,11 +18,79 @@ from typing import Any
 import classad2
 
 from drainwise.htcondor.ads.values import BACKFILL, Ad, moment, text
-from drainwise.htcondor.demand.expressions import without_kept_room
-from drainwise.htcondor.demand.node_classes import EXPRESSION
+from drainwise.htcondor.demand.expressions import Literals, without_kept_room
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, slot_amounts
 from drainwise.htcondor.node import SECOND_SLOT
-from drainwise.pool.amounts import Amounts
+from drainwise.pool.job_kinds import Place
+
+MOST_CLASSES = 200
+FEW = 40
+"""Values of one attribute that are all told apart."""
+
+EXPRESSION = "/Expr("
+"""The beginning of an expression among the values of an ad."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The class of each place, a place that stands for each class, and the attributes that are not told apart."""
+
+    of: Sequence[str]
+    examples: Mapping[str, int]
+    ignored: frozenset[str]
+
+
+def classes_of(
+    rows: Sequence[Mapping[str, object]],
+    names: Collection[str],
+    literals: Literals,
+    searched: Collection[str] = (),
+    exact: Collection[str] = (),
+) -> Classes:
+    """Return the classes of places by the values of their attributes (by name in lower case).
+
+    names: the attributes that are asked about; literals: what the asking expressions name; searched: the attributes
+    whose texts are looked into; exact: those of which all values are told apart. With more than MOST_CLASSES classes,
+    the attributes with most values are ignored.
+    """
+    columns = {name: [_plain(row.get(name)) for row in rows] for name in sorted(names)}
+    counts = {name: len(set(column)) for name, column in columns.items()}
+    columns = {name: column for name, column in columns.items() if counts[name] > 1}
+    for name in list(columns):
+        if counts[name] > FEW and name not in exact:
+            columns[name] = [_coarse(value, literals, exact=name in searched) for value in columns[name]]
+            counts[name] = len(set(columns[name]))
+    ignored: set[str] = set()
+    while True:
+        kept = [column for name, column in columns.items() if name not in ignored]
+        signatures = list(zip(*kept)) if kept else [()] * len(rows)
+        different = set(signatures)
+        if len(different) <= MOST_CLASSES:
+            break
+        ignored.add(max((name for name in columns if name not in ignored), key=lambda name: counts[name]))
+    labels = {one: hashlib.sha256(repr(one).encode("utf-8", "replace")).hexdigest()[:8] for one in different}
+    of = [labels[one] for one in signatures]
+    examples: dict[str, int] = {}
+    for place, label in enumerate(of):
+        examples.setdefault(label, place)
+    return Classes(of, examples, frozenset(ignored))
+
+
+def _plain(value: object) -> object:
+    """Make a value that can be compared: ClassAds tell true from 1, which Python does not."""
+    if isinstance(value, str):
+        return value
+    return repr(value) if isinstance(value, (list, dict)) else (type(value).__name__, value)
+
+
+def _coarse(value: object, literals: Literals, exact: bool) -> object:
+    if isinstance(value, str):
+        named = exact or value.startswith(EXPRESSION) or value.casefold() in literals.texts
+        return value if named else ("other", "")
+    if isinstance(value, tuple) and type(value[1]) in {int, float}:
+        return bisect_left(literals.numbers, value[1]), bisect_right(literals.numbers, value[1])
+    return value
+
 
 PLACES = (
     f"DynamicSlot =!= true && Offline =!= true && Draining =!= true && {SECOND_SLOT} =!= true && {BACKFILL} =!= true"
@@ -52,15 +127,11 @@ _TAKES_JOBS = ("Unclaimed", "Matched", "Claimed", "Preempting", "Backfill")
 
 @dataclass(frozen=True)
 class PlaceAd:
-    """A place: its ClassAd, all values by name in lower case, its amounts."""
+    """A place, of no class yet: its ClassAd, all values by name in lower case, when it was `heard` of (UNIX s)."""
 
     ad: Any
     row: dict[str, object]
-    name: str
-    machine: str
-    free: Amounts
-    total: Amounts
-    divisible: bool
+    place: Place
     heard: int | None
 
 
@@ -113,7 +184,7 @@ def _read(ad: Any, names: Sequence[str]) -> PlaceAd | None:
         value = totals[f"{_TOTAL}{amount}"]
         if type(value) in {int, float}:
             row[amount.lower()] = value
-    return PlaceAd(ad, row, name, machine, free, total, divisible, moment(plain, "LastHeardFrom"))
+    return PlaceAd(ad, row, Place(name, machine, "", free, total, divisible), moment(plain, "LastHeardFrom"))
 
 
 def as_if_empty(place: PlaceAd, names: Sequence[str]) -> Any:
@@ -147,8 +218,8 @@ def set_own_gpus(places: Iterable[PlaceAd], ads: Iterable[Any], properties: Coll
         except (classad2.ClassAdException, AttributeError, KeyError, TypeError, ValueError, RecursionError):
             continue
     for place in places:
-        if place.name in lists:
-            place.ad["AvailableGPUs"], place.row["availablegpus"] = lists[place.name]
+        if place.place.name in lists:
+            place.ad["AvailableGPUs"], place.row["availablegpus"] = lists[place.place.name]
 
 
 def unresolved(places: Iterable[PlaceAd], asked: Collection[str]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from drainwise.htcondor.ads.values import moment, named, shown, text, whole
-from drainwise.htcondor.demand.told import SeenPlace
+from drainwise.htcondor.demand.idle_jobs import SeenPlace
 from drainwise.htcondor.node import (
     LENDS_NO_MORE,
     RETURN_ASKED,
@@ -25,7 +25,7 @@ from drainwise.htcondor.node.parts import asked_of
 from drainwise.htcondor.pool.slots import Slot
 from drainwise.htcondor.pool.startds import Startds
 from drainwise.pilotad.partial_return import asked
-from drainwise.pool.amounts import NOTHING, Amounts, sum_of
+from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import Place
 
@@ -45,15 +45,12 @@ def places_of(
         if slot.holds is not None:
             (left if slot.name in back else held)[startds.place_of(slot.name)].append(slot.holds)
     found, shared = [], set(startds.second.values())
-    for one in seen:
-        if startds.speaks(one.machine, one.heard, now):
-            open_room = one.total.minus(sum_of(held[one.name]))
+    for place, heard, is_unclaimed in seen:
+        if startds.speaks(place.node, heard, now):
             # Of two slots over the same cores neither tells alone what is free.
-            own = one.total if one.name in shared else one.free
-            free = sum_of((own, *left[one.name])).at_most(open_room)
-            unseen = open_room.minus(free) if one.divisible and one.is_unclaimed else NOTHING
-            unseen = unseen if unseen.cores else NOTHING  # what is told of a disk is never exact
-            found.append(Place(one.name, one.machine, one.node_class, free, one.total, one.divisible, unseen))
+            own = place.total if place.name in shared else place.free
+            told = replace(place, free=sum_of((own, *left[place.name])))
+            found.append(told.beside(held[place.name], tells_all=place.divisible and is_unclaimed))
     return tuple(found)
 
 

@@ -14,21 +14,21 @@ from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import Bundle, require_bindings, unpacked
 from drainwise.htcondor.ads.values import Ad, Others, shown, text
+from drainwise.htcondor.demand.idle_jobs import Told
 from drainwise.htcondor.demand.resources import resources_of
-from drainwise.htcondor.demand.told import Told
-from drainwise.htcondor.identity.asked import Identities
 from drainwise.htcondor.pool import collector, order_channel
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
 from drainwise.htcondor.pool.endings import ended_since, endings_in, in_question, places_of, with_who_ended
+from drainwise.htcondor.pool.identity import Identities
 from drainwise.htcondor.pool.knobs import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.startds import KnownStartds
-from drainwise.identity.rules import IdentityRules
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import AgentNotice, most_at_once
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
+from drainwise.pool.identity import IdentityRules
 from drainwise.pool.kept_room import KeptRoom
 
 SNAPSHOT_SECONDS = 8.0

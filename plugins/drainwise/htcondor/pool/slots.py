@@ -15,7 +15,6 @@ from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, ORDERS, WALL
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.closed_nodes import why_no_orders
 from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name
-from drainwise.identity.identity import PilotIdentity
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
 from drainwise.pilotad.codec import BELIEVED
 from drainwise.pilotad.observation import observation_in
@@ -24,6 +23,7 @@ from drainwise.pilotad.values import LATEST
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.clocks import CLOCKS_DIFFER
 from drainwise.pool.facts import Pilot
+from drainwise.pool.identity import PilotIdentity
 
 SILENT_AFTER = 900
 """Seconds after which the collector's ad of a daemon is too old; the collector itself forgets it about then."""

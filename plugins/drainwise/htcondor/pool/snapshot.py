@@ -16,10 +16,21 @@ from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, named, odd_number, shown
 from drainwise.htcondor.demand.demand import DemandLimits, demand_of
+from drainwise.htcondor.demand.idle_jobs import Told
 from drainwise.htcondor.demand.resources import resources_of
-from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
+from drainwise.htcondor.pool.shares import (
+    AccountingRecord,
+    Accounts,
+    Use,
+    accounting_record,
+    accounts_of,
+    groups,
+    rooms,
+    user_priorities,
+    uses_of,
+)
 from drainwise.htcondor.pool.slots import (
     SILENT_AFTER,
     Slot,
@@ -31,13 +42,11 @@ from drainwise.htcondor.pool.slots import (
     slot_of,
 )
 from drainwise.htcondor.pool.startds import Startds, require_refilled
-from drainwise.htcondor.shares.accounting import AccountingRecord, Accounts, Use, accounting_record, groups, rooms
-from drainwise.htcondor.shares.owed import accounts_of, user_priorities, uses_of
-from drainwise.identity.identity import PilotIdentity
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
+from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind
 from drainwise.pool.node_versions import counted
 

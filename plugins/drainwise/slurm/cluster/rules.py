@@ -1,20 +1,226 @@
 """What scontrol says of the cluster: how nodes are shared, partitions, reservations, memory kept from jobs; asked once.
 
-One scontrol with several questions on its standard input: 80 ms for a cluster of 10,000 nodes.
+One scontrol with several questions on its standard input: 80 ms for a cluster of 10,000 nodes. The lines of
+`scontrol --oneliner show` have words `Key=value`; what stands there is the administrators'. Slurm itself says of a job
+that waits for one partition alone when that is closed to it, once it comes to look at the job; of several partitions it
+passes the closed ones over in silence.
 """
 
 from __future__ import annotations
 
+import grp
+import os
+import pwd
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.cluster.limits import Limits
 from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.partitions import Partition, Submitter, partitions_in
-from drainwise.slurm.cluster.reservations import NodeReservation, reservations_in
 from drainwise.slurm.jobs.commands import settings_in
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.values import cores_in, minutes_in, whole
+from drainwise.slurm.node.host_list import hosts
+
+_NOTHING = {"(null)", "N/A", "ALL", "UNLIMITED", "NONE"}
+
+
+def words_of(line: str) -> dict[str, str]:
+    """Return the values of a line by their keys: of a key that stands there twice the first."""
+    found: dict[str, str] = {}
+    for word in line.split():
+        key, equals, value = word.partition("=")
+        if equals:
+            found.setdefault(key, value)
+    return found
+
+
+def lines_with(answer: str, key: str) -> Iterator[dict[str, str]]:
+    """Yield the words of each line that begins with `key`."""
+    for line in answer.splitlines():
+        if line.startswith(f"{key}="):
+            yield words_of(line)
+
+
+def names_in(value: str) -> frozenset[str]:
+    """Return the names in a list; none where all are meant, or nobody."""
+    return frozenset() if value in _NOTHING else frozenset(filter(None, value.split(",")))
+
+
+@dataclass(frozen=True)
+class Submitter:
+    """Whose a waiting job is, as far as rules ask.
+
+    accounts: its account and those above it whose names count for it, none where Slurm enforces no accounts. groups: of
+    the operating system, None where they are not known. qos: quality of service, "" where it is not known.
+    """
+
+    user: str
+    accounts: frozenset[str]
+    groups: frozenset[str] | None = None
+    qos: str = ""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition and which jobs it takes; None: no limit.
+
+    `tier`: those of a higher one start first. accounts, groups, qos: none: all may use it; `denied` accounts and
+    `denied_qos` may not. `most_minutes`: of a job's time limit. `least_nodes`, `most_nodes`: of a job; `most_cpus`: of
+    all its jobs together on a node, `most_cpus_of_socket` on each socket of one. own_qos: the quality of service whose
+    limits its jobs are bound by. user_alone: its jobs share a node with jobs of their own user alone.
+    """
+
+    name: str
+    up: bool = True
+    tier: int = 1
+    accounts: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    qos: frozenset[str] = frozenset()
+    denied_qos: frozenset[str] = frozenset()
+    own_qos: str = ""
+    user_alone: bool = False
+    least_nodes: int = 0
+    most_nodes: int | None = None
+    most_cpus: int | None = None
+    most_cpus_of_socket: int | None = None
+    most_minutes: int | None = None
+    reserved_only: bool = False
+
+    def unknown(self, who: Submitter) -> str:
+        """Return what must be known of a submitter to decide whether the partition takes his jobs, "" when all is."""
+        if self.groups and who.groups is None:
+            return f"the groups of its user, of which partition {self.name} allows some"
+        if (self.qos or self.denied_qos) and not who.qos:
+            return f"its quality of service, of which partition {self.name} allows some"
+        return ""
+
+    def takes(self, who: Submitter, nodes: int, minutes: int | None, reservation: str) -> bool:
+        """Decide whether a job with these facts may start there; minutes: its time limit, None without end."""
+        if not self.up or self._keeps_out(who):
+            return False
+        if self.reserved_only and not reservation:
+            return False
+        if nodes < self.least_nodes or (self.most_nodes is not None and nodes > self.most_nodes):
+            return False
+        return self.most_minutes is None or (minutes is not None and minutes <= self.most_minutes)
+
+    def _keeps_out(self, who: Submitter) -> bool:
+        """Decide whether a submitter is none of those whom the partition lists."""
+        if self.groups and not (who.groups or frozenset()) & self.groups:
+            return True
+        if who.qos not in self.qos if self.qos else who.qos in self.denied_qos:  # Slurm looks at one list alone
+            return True
+        named = bool(who.accounts & (self.accounts or self.denied))
+        return bool(who.accounts) and (not named if self.accounts else named)
+
+    def cpus_on(self, sockets: int) -> int | None:
+        """Return how many cores of a node with so many sockets its jobs may have together."""
+        of_sockets = None if self.most_cpus_of_socket is None else self.most_cpus_of_socket * max(1, sockets)
+        return min((limit for limit in (self.most_cpus, of_sockets) if limit is not None), default=None)
+
+
+def partitions_in(answer: str) -> dict[str, Partition]:
+    """Return the partitions in the answer by their names."""
+    found = {}
+    for words in lines_with(answer, "PartitionName"):
+        name = words["PartitionName"]
+        found[name] = Partition(
+            name,
+            words.get("State", "UP") == "UP",
+            whole(words.get("PriorityTier")) or 0,
+            names_in(words.get("AllowAccounts", "ALL")),
+            names_in(words.get("DenyAccounts", "")),
+            names_in(words.get("AllowGroups", "ALL")),
+            names_in(words.get("AllowQos", "ALL")),
+            names_in(words.get("DenyQos", "")),
+            next(iter(names_in(words.get("QoS", "N/A"))), ""),
+            words.get("ExclusiveUser") == "YES" or words.get("Exclusive") == "USER",  # 26.05 has the latter
+            whole(words.get("MinNodes")) or 0,
+            whole(words.get("MaxNodes")),
+            whole(words.get("MaxCPUsPerNode")),
+            whole(words.get("MaxCPUsPerSocket")),
+            minutes_in(words.get("MaxTime", "")),
+            words.get("ReqResv") == "YES",
+        )
+    return found
+
+
+MAINTENANCE, FLOATS, MAGNETIC = "MAINT", "TIME_FLOAT", "MAGNETIC"
+
+
+@dataclass(frozen=True)
+class NodeReservation:
+    """One reservation: its nodes from `start` to `end` (UNIX s); `cpus` of them in all, None where that is not known.
+
+    `active`: the time has come. `flags`: in Slurm's words; one that floats begins always later, and never. users,
+    accounts: whose jobs may use it, with a minus before those who may not; none: all.
+    """
+
+    name: str
+    nodes: frozenset[str]
+    start: int
+    end: int
+    cpus: int | None = None
+    active: bool = False
+    flags: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
+    accounts: frozenset[str] = frozenset()
+
+    @property
+    def is_maintenance(self) -> bool:
+        """Whether the site works on the nodes meanwhile."""
+        return MAINTENANCE in self.flags
+
+    @property
+    def floats(self) -> bool:
+        """Whether its start is never reached."""
+        return FLOATS in self.flags
+
+    def attracts(self, who: Submitter) -> bool:
+        """Decide whether jobs of a submitter that ask for no reservation may start in it."""
+        is_his = _is_listed(self.users, {who.user}) and _is_listed(self.accounts, who.accounts)
+        return MAGNETIC in self.flags and not self.floats and is_his
+
+
+def reservations_in(answer: str) -> tuple[NodeReservation, ...]:
+    """Return the reservations of nodes in the answer; those of licences alone have none and are passed over."""
+    found = []
+    for words in lines_with(answer, "ReservationName"):
+        start, end = whole(words.get("StartTime")), whole(words.get("EndTime"))
+        nodes = _nodes(words.get("Nodes", ""))
+        if start is None or end is None or not nodes:
+            continue
+        found.append(
+            NodeReservation(
+                words["ReservationName"],
+                nodes,
+                start,
+                end,
+                cores_in(words.get("TRES", "")),
+                words.get("State") == "ACTIVE",
+                names_in(words.get("Flags", "")),
+                names_in(words.get("Users", "")),
+                names_in(words.get("Accounts", "")),
+            )
+        )
+    return tuple(found)
+
+
+def _is_listed(listed: frozenset[str], names: Collection[str]) -> bool:
+    denied = {name[1:] for name in listed if name.startswith("-")}
+    allowed = {name for name in listed if not name.startswith("-")}
+    return denied.isdisjoint(names) and (not allowed or not allowed.isdisjoint(names))
+
+
+def _nodes(text: str) -> frozenset[str]:
+    try:
+        return frozenset() if text == "(null)" else frozenset(hosts(text))
+    except ValueError:
+        return frozenset()
+
 
 COMMAND = ("scontrol", "--oneliner")
 QUESTIONS = "show config\nshow partition\nshow reservation\nshow node\n"
@@ -127,3 +333,17 @@ def controller_time(answer: str) -> int:
     if match is None:
         raise PoolUnreachable("incomplete answer: scontrol show config does not tell slurmctld's time")
     return int(match[1])
+
+
+def groups_of(waiting: Iterable[SlurmJob], partitions: Mapping[str, Partition]) -> dict[str, frozenset[str]]:
+    """Return the groups of each user who waits for such a partition; one whom this machine does not know is absent."""
+    restricted = {name for name, one in partitions.items() if one.groups}
+    users = {job.user for job in waiting if restricted.intersection(job.partitions)} if restricted else set()
+    found = {}
+    for user in users:
+        try:
+            numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
+            found[user] = frozenset(grp.getgrgid(number).gr_name for number in numbers)
+        except KeyError:
+            continue
+    return found

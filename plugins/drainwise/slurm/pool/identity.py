@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from drainwise.identity.identity import PilotIdentity, identity_of
-from drainwise.identity.rules import IdentityRules
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.identity import IdentityRules, PilotIdentity, identity_of
 from drainwise.slurm.jobs.job import SlurmJob
 
 
@@ -27,4 +26,4 @@ def with_identities(snapshot: Snapshot, jobs: Iterable[SlurmJob], rules: Identit
 
 def identity_in(job: SlurmJob, rules: IdentityRules) -> PilotIdentity | None:
     """Return who sent a job; None where no rule tells."""
-    return identity_of(rules.applied({}, (rules.comment, job.comment), (rules.job_name, job.name)))
+    return identity_of({}, (rules.comment, job.comment), (rules.job_name, job.name))

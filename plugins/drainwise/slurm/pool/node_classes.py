@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.reservations import NodeReservation
+from drainwise.slurm.cluster.rules import NodeReservation
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.node.host_list import hosts
 

@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from drainwise.common.printable import one_line
-from drainwise.pool.amounts import NOTHING, Amounts, sum_of
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Piece
 from drainwise.pool.job_kinds import Place
 from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.partitions import Partition
-from drainwise.slurm.cluster.reservations import NodeReservation
+from drainwise.slurm.cluster.rules import NodeReservation, Partition
 from drainwise.slurm.jobs.gres import Gres, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.demand import Wanted, amounts_of, shared_cores
@@ -128,11 +127,9 @@ def places_of(
             total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres, more)
             used_gres = with_shards(node.used_gres, (node.gres,))
             in_use = amounts_of(node.cpus - node.unused, node.used_memory if memory else 0, used_gres)
-            open_room = total.minus(sum_of(held.get(node.name, ())))
-            free = total.minus(in_use).at_most(open_room)
-            unseen = open_room.minus(free) if is_all_held and node.unused + node.allocated == node.cpus else NOTHING
-            unseen = unseen if unseen.cores else NOTHING
-            found.append(Place(node.name, node.name, classes[node.name], free, total, unseen=unseen))
+            place = Place(node.name, node.name, classes[node.name], total.minus(in_use), total)
+            tells_all = is_all_held and node.unused + node.allocated == node.cpus
+            found.append(place.beside(held.get(node.name, ()), tells_all=tells_all))
     return tuple(found)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Sequence
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.facts.scope_rules import ScopeRules
-from drainwise.identity.rules import IdentityRules
 from drainwise.pool.abilities import most_at_once
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
+from drainwise.pool.identity import IdentityRules
 from drainwise.siteconfig.node_sections import SlurmSection
 from drainwise.slurm.cluster.allocations import Allocations
 from drainwise.slurm.jobs.commands import SlurmCommands

@@ -10,39 +10,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.pool.fair_share import shared_out
+from drainwise.pool.shares import LEAST_WEIGHT, Branch
 
 COMMAND = ("sshare", "--all", "--noheader", "--parsable2", "--format=Account,User,RawShares,RawUsage")
 WORST = 1e6
 """The largest priority: of whoever used cores without any share."""
 
 _LARGEST = 1e18  # of shares, and of core-seconds; sums and ratios of those are numbers still
-_LEAST_WEIGHT = 1e-6  # no share at all: cores that nobody else has use for
-_OWN = ""  # an account's own users beside the accounts below it
-
-
-@dataclass
-class Branch:
-    """One account: its shares (None: its parent's), the usage (decayed core-seconds) and shares of its users."""
-
-    name: str
-    shares: float | None
-    usage: float
-    users: dict[str, tuple[float, float]] = field(default_factory=dict)
-    children: list[Branch] = field(default_factory=list)
 
 
 class Shares:
-    """The tree of accounts below Slurm's root account."""
+    """The tree of accounts below Slurm's root account.
 
-    def __init__(self, root: Branch) -> None:
-        self._root = root
-        self._sharing = dict(_named(root, root.name))
-        self._ratios = dict(_ratios(root, 1.0, root.usage))
-        self._above = dict(_parents(root))
+    root: those that have a share of their own. sharing: of each account the one whose share counts for it. above: the
+    account above each. usage: decayed core-seconds of each. users: of each account, shares and usage of its users.
+    """
+
+    def __init__(
+        self,
+        root: Branch,
+        sharing: Mapping[str, str],
+        above: Mapping[str, str],
+        usage: Mapping[str, float],
+        users: Mapping[str, Mapping[str, tuple[float, float]]],
+    ) -> None:
+        self._root, self._sharing, self._above, self._usage, self._users = root, sharing, above, usage, users
+        self._ratios = dict(_ratios(root, 1.0, usage, usage[root.name]))
 
     def sharing_account(self, account: str) -> str:
         """Return the account whose share counts for jobs of `account`: itself where Slurm does not know it."""
@@ -79,7 +74,7 @@ class Shares:
         """
         known = {name: need for name, need in needs.items() if name in self._ratios}
         outside = {name: need for name, need in needs.items() if name not in known}
-        owed = dict(_divided(self._root, max(0.0, cores - math.fsum(outside.values())), known))
+        owed = dict(self._root.owed(max(0.0, cores - math.fsum(outside.values())), known))
         return {**{name: owed.get(name, 0.0) for name in known}, **outside}
 
     def own(self, cores: float, needs: Mapping[str, float]) -> dict[str, float]:
@@ -90,49 +85,53 @@ class Shares:
     def user_priorities(self) -> dict[str, float]:
         """Return each user's part of its account's usage over its part of the shares there; of several the worst."""
         priorities: dict[str, float] = {}
-        for branch in _branches(self._root):
-            shares = math.fsum(share for share, _ in branch.users.values())
-            for user, (share, usage) in branch.users.items():
-                ratio = _ratio(usage, branch.usage, share, shares)
+        for account, users in self._users.items():
+            shares = math.fsum(share for share, _ in users.values())
+            for user, (share, usage) in users.items():
+                ratio = _ratio(usage, self._usage[account], share, shares)
                 priorities[user] = max(priorities.get(user, 0.0), ratio)
         return priorities
 
 
 def shares_in(answer: str) -> Shares:
     """Return the shares in the output of COMMAND. Raises PoolUnreachable when they are not whole."""
-    path: list[Branch] = []
-    root: Branch | None = None
+    path: list[tuple[str, Branch]] = []
+    sharing: dict[str, str] = {}
+    above: dict[str, str] = {}
+    usages: dict[str, float] = {}
+    users: dict[str, dict[str, tuple[float, float]]] = {}
     for line in answer.splitlines():
         words = line.split("|")
         if len(words) != 4:
             raise PoolUnreachable("incomplete answer: sshare printed a line that is no account")
         name, depth = words[0].lstrip(" "), len(words[0]) - len(words[0].lstrip(" "))
-        shares, usage = _shares(words[2]), _number(words[3])
+        shares, usage = None if words[2] == "parent" else _number(words[2]), _number(words[3])
         if words[1]:
-            if not path or name not in {branch.name for branch in path}:
+            branches = dict(path)
+            if name not in branches:
                 raise PoolUnreachable("incomplete answer: sshare printed a user without an account")
-            account = next(branch for branch in reversed(path) if branch.name == name)
+            own = 1.0 if shares is None else shares
+            branches[name].own_weight += own
             # A user who has several associations with the account, each for a partition, stands there once for each.
-            had = account.users.get(words[1], (0.0, 0.0))
-            account.users[words[1]] = (had[0] + (1.0 if shares is None else shares), had[1] + usage)
+            had = users.setdefault(name, {}).get(words[1], (0.0, 0.0))
+            users[name][words[1]] = (had[0] + own, had[1] + usage)
             continue
-        branch = Branch(name, shares, usage)
-        if root is None:
-            root = branch
-        elif depth < 1 or depth > len(path):
-            raise PoolUnreachable("incomplete answer: sshare printed an account without its parent")
-        else:
-            path[depth - 1].children.append(branch)
-        path[depth:] = [branch]
-    if root is None:
+        branch = Branch(name, shares or 0.0)
+        if path:
+            if depth < 1 or depth > len(path):
+                raise PoolUnreachable("incomplete answer: sshare printed an account without its parent")
+            above[name], parent = path[depth - 1]
+            if shares is None:
+                branch = parent
+            else:
+                parent.children.append(branch)
+        sharing[name], usages[name] = branch.name, usage
+        path[depth:] = [(name, branch)]
+    if not path:
         raise PoolUnreachable(
             "sshare knows no accounts: shares need Slurm's accounting (slurmdbd) and PriorityType=priority/multifactor"
         )
-    return Shares(root)
-
-
-def _shares(text: str) -> float | None:
-    return None if text == "parent" else _number(text)
+    return Shares(path[0][1], sharing, above, usages, users)
 
 
 def _number(text: str) -> float:
@@ -143,72 +142,13 @@ def _number(text: str) -> float:
     return min(number, _LARGEST) if math.isfinite(number) and number >= 0 else 0.0
 
 
-def _branches(branch: Branch) -> Iterator[Branch]:
-    yield branch
-    for child in branch.children:
-        yield from _branches(child)
-
-
-def _parents(branch: Branch) -> Iterator[tuple[str, str]]:
-    """Return each account with the one above it."""
-    for child in branch.children:
-        yield child.name, branch.name
-        yield from _parents(child)
-
-
-def _named(branch: Branch, sharing: str) -> Iterator[tuple[str, str]]:
-    """Return each account with the one whose share counts for it."""
-    own = sharing if branch.shares is None else branch.name
-    yield branch.name, own
-    for child in branch.children:
-        yield from _named(child, own)
-
-
-def _with_shares(branch: Branch) -> list[Branch]:
-    """Return the next accounts below that have a share of their own; one without passes its children on."""
-    found: list[Branch] = []
-    for child in branch.children:
-        found += [child] if child.shares is not None else _with_shares(child)
-    return found
-
-
-def _one_of(branch: Branch) -> Iterator[Branch]:
-    """Return an account and those below it whose users count as its own, as they have no share but its."""
-    yield branch
-    for child in branch.children:
-        if child.shares is None:
-            yield from _one_of(child)
-
-
-def _weights(branch: Branch) -> dict[str, float]:
-    """Return what competes for an account's cores: the accounts below it, and its own users as one."""
-    weights = {child.name: max(child.shares or 0.0, _LEAST_WEIGHT) for child in _with_shares(branch)}
-    own = math.fsum(share for one in _one_of(branch) for share, _ in one.users.values())
-    return {**weights, _OWN: own} if own > 0 or not weights else weights
-
-
-def _divided(branch: Branch, cores: float, needs: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    below = {child.name: child for child in _with_shares(branch)}
-    wanted = {name: math.fsum(needs.get(one.name, 0.0) for one in _branches(child)) for name, child in below.items()}
-    wanted[_OWN] = needs.get(branch.name, 0.0)
-    weights = _weights(branch)
-    if wanted[_OWN] > 0:
-        weights.setdefault(_OWN, _LEAST_WEIGHT)
-    weights = {name: max(weight, _LEAST_WEIGHT) for name, weight in weights.items()}
-    for name, part in shared_out(cores, weights, wanted).items():
-        if name == _OWN:
-            yield branch.name, part
-        else:
-            yield from _divided(below[name], part, needs)
-
-
-def _ratios(branch: Branch, share: float, total: float) -> Iterator[tuple[str, float]]:
-    """Return each account that has a share with its priority; `share`: its part of the whole, `total`: all usage."""
-    yield branch.name, _ratio(branch.usage, total, share, 1.0)
-    weights = _weights(branch)
-    whole = math.fsum(weights.values())
-    for child in _with_shares(branch):
-        yield from _ratios(child, share * weights[child.name] / whole, total)
+def _ratios(branch: Branch, share: float, usage: Mapping[str, float], total: float) -> Iterator[tuple[str, float]]:
+    """Yield each account that has a share with its priority; `share`: its part of the whole, `total`: all usage."""
+    yield branch.name, _ratio(usage[branch.name], total, share, 1.0)
+    weights = [max(child.weight, LEAST_WEIGHT) for child in branch.children]
+    whole = math.fsum((*weights, branch.own_weight))
+    for child, weight in zip(branch.children, weights):
+        yield from _ratios(child, share * weight / whole, usage, total)
 
 
 def _ratio(usage: float, total: float, share: float, shares: float) -> float:

@@ -31,11 +31,10 @@ from drainwise.slurm.jobs.job import SlurmJob, client_of, run_name, traits_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
 from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
-from drainwise.slurm.pool.demand import SlurmDemand
+from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
 from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, nodes_of_user, pieces_of, places_of
 from drainwise.slurm.pool.shares import Shares
-from drainwise.slurm.pool.waiting_kinds import WaitingTasks, by_whole_nodes, in_queue, kinds_in
 
 HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it ([scope NAME] multi_node lets it)"
 SEVERAL_NODES = "a job of several nodes that has reported nothing: it may be no pilot, and an order would end all of it"

@@ -22,10 +22,9 @@ from drainwise.common.bounded_command import Answer, Running
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.clocks import require_same_clock
 from drainwise.slurm.cluster import limits, node_line, rules
-from drainwise.slurm.cluster.groups import groups_of
 from drainwise.slurm.cluster.limits import limits_in
 from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
-from drainwise.slurm.cluster.rules import ClusterRules, controller_time, rules_in
+from drainwise.slurm.cluster.rules import ClusterRules, controller_time, groups_of, rules_in
 from drainwise.slurm.jobs import squeue_lines as job_lines
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.gres import Gres

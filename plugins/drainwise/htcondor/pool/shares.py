@@ -1,4 +1,4 @@
-"""The cores owed to each account: group quotas, and fair shares by effective priority where there are none.
+"""What HTCondor's accountant says, and the cores owed to each account: group quotas, else shares by effective priority.
 
 An account is an accounting group where the pool has group quotas. A group's quota covers the groups below it
 (`SubtreeQuota`); what they are not given is for the jobs of the group itself. A group that uses more than its own part
@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, number, odd_number, text
-from drainwise.pool.fair_share import shared_out
+from drainwise.pool.facts import Account
+from drainwise.pool.shares import Branch, shared_out
 
 NO_GROUP = "<none>"
 _NEW_USER = 0.5  # the real priority of whoever has not used anything; the effective one is this times the factor
@@ -155,10 +156,6 @@ def fair_shares(cores: float, uses: Mapping[str, Use]) -> dict[str, float]:
     return shared_out(cores, weights, {name: use.in_use + use.wanted for name, use in uses.items()})
 
 
-_LEAST_WEIGHT = 1e-6
-"""A group without quota comes after all that have one, but not before nobody."""
-
-
 def owed_in_trees(
     quotas: Mapping[str, float], demands: Mapping[str, float], fixed: Collection[str] = ()
 ) -> dict[str, float]:
@@ -168,47 +165,142 @@ def owed_in_trees(
     the jobs of each group itself use and wait for; a group that is not there has none. fixed: the groups that are never
     given more than their quota (GROUP_ACCEPT_SURPLUS).
     """
-    lower = {name.lower(): name for name in quotas}
-    children: dict[str | None, list[str]] = defaultdict(list)
-    for group, name in lower.items():
-        children[lower.get(_parent_of(group, lower))].append(name)
-    owed: dict[str, float] = {}
-    for root in children[None]:
-        owed.update(_shared(root, quotas[root], children, quotas, demands, fixed))
-    return owed
+    branches = {name.lower(): Branch(name, part=part, is_fixed=name in fixed) for name, part in quotas.items()}
+    roots: list[Branch] = []
+    for group, branch in branches.items():
+        above = group.rpartition(".")[0]
+        while above and above not in branches:  # a level that is not configured is passed over
+            above = above.rpartition(".")[0]
+        (branches[above].children if above else roots).append(branch)
+    return {name: owed for root in roots for name, owed in root.owed(root.part, demands)}
 
 
-def _parent_of(group: str, known: Mapping[str, str]) -> str:
-    """Return the group that has this one, "" when none does; a level that is not configured is passed over."""
-    while "." in group:
-        group = group.rpartition(".")[0]
-        if group in known:
-            return group
-    return ""
+def uses_of(
+    held: Iterable[tuple[str, int]],
+    waiting: Mapping[str, tuple[float, float]],
+    records: Sequence[AccountingRecord],
+    known: Mapping[str, AccountingRecord],
+    names: Accounts,
+    ratio: float,
+) -> dict[str, Use]:
+    """Return use and demand by account; a group that has a quota is there even when it uses nothing.
+
+    held: the submitter and the cores of each slot in use. waiting: jobs and cores that wait, by submitter. known: the
+    groups by name. ratio: cores for a slot weight of 1.
+    """
+    in_use: dict[str, float] = defaultdict(float)
+    wanted: dict[str, float] = defaultdict(float)
+    jobs: dict[str, float] = defaultdict(float)
+    slots: dict[str, int] = defaultdict(int)
+    for submitter, taken in held:
+        in_use[names[submitter]] += taken
+        slots[names[submitter]] += 1
+    for submitter, (number_of_jobs, cores) in waiting.items():
+        account = names[submitter]
+        jobs[account] += number_of_jobs
+        wanted[account] += cores
+    by_name = {record.name: record for record in records}
+    accounts = {*in_use, *wanted, *(record.name for record in known.values() if record.quota > 0)}
+    newcomer = new_user_priority(records)
+    return {
+        name: Use(
+            in_use[name],
+            wanted[name],
+            jobs[name],
+            accounted=in_use[name] + _unseen(by_name.get(name), slots[name]) * ratio,
+            priority=by_name[name].priority if name in by_name else newcomer,
+        )
+        for name in accounts
+    }
 
 
-def _shared(
-    group: str,
-    cores: float,
-    children: Mapping[str | None, list[str]],
-    quotas: Mapping[str, float],
-    demands: Mapping[str, float],
-    fixed: Collection[str],
+def _unseen(record: AccountingRecord | None, seen: int) -> float:
+    """Return the weight of the slots that an account is charged for beside those `seen`: it may not have all ads.
+
+    Of slots that are seen their own size counts: a match of a partitionable slot is charged as the whole slot at first.
+    """
+    if record is None or record.slots <= seen:
+        return 0.0
+    return record.used * (1 - seen / record.slots)
+
+
+def accounts_of(
+    uses: Mapping[str, Use],
+    records: Sequence[AccountingRecord],
+    known: Mapping[str, AccountingRecord],
+    ratio: float,
+    cores: int,
+) -> tuple[Account, ...]:
+    """Return the accounts by name; cores: of the whole pool, others: see `uses_of`."""
+    owed = _owed(uses, records, known, ratio, cores)
+    shares = _owed(endless(uses), records, known, ratio, cores)
+    unsure = _unsure(uses, records, known)
+    return tuple(_account(name, use, owed[name], shares[name], name in unsure) for name, use in sorted(uses.items()))
+
+
+def _owed(
+    uses: Mapping[str, Use],
+    records: Sequence[AccountingRecord],
+    known: Mapping[str, AccountingRecord],
+    ratio: float,
+    cores: int,
 ) -> dict[str, float]:
-    """Share `cores` among a group and all below it."""
-    below = children.get(group, [])
-    parts = {child: quotas[child] for child in below}
-    parts[group] = max(0.0, quotas[group] - sum(parts.values()))
-    wants = {child: _demand_of(child, children, demands) for child in below}
-    wants[group] = demands.get(group, 0.0)
-    left = max(0.0, cores - sum(min(part, wants[name]) for name, part in parts.items()))
-    short = {name: wants[name] - part for name, part in parts.items() if wants[name] > part and name not in fixed}
-    lent = shared_out(left, {name: max(parts[name], _LEAST_WEIGHT) for name in short}, short)
-    owed = {group: parts[group] + lent.get(group, 0.0)}
-    for child in below:
-        owed.update(_shared(child, parts[child] + lent.get(child, 0.0), children, quotas, demands, fixed))
-    return owed
+    """Return the cores owed to each account: a group's part of its quota; for others, a fair share of the rest."""
+    quotas = owed_in_trees(
+        {record.name: record.quota * ratio for record in known.values()},
+        {name: use.in_use + use.wanted for name, use in uses.items()},
+        frozenset(record.name for record in known.values() if not record.surplus),
+    )
+    outside = {name: use for name, use in uses.items() if name not in quotas}
+    left = float(cores)
+    if known:
+        left = next((record.quota * ratio for record in records if record.name == NO_GROUP), 0.0)
+    return {**quotas, **fair_shares(left, outside)}
 
 
-def _demand_of(group: str, children: Mapping[str | None, list[str]], demands: Mapping[str, float]) -> float:
-    return demands.get(group, 0.0) + sum(_demand_of(child, children, demands) for child in children.get(group, []))
+def _unsure(
+    uses: Iterable[str], records: Iterable[AccountingRecord], known: Mapping[str, AccountingRecord]
+) -> frozenset[str]:
+    """Return the accounts whose share is unknown: their record is odd, or one in their tree."""
+    unsure = {record.name for record in records if record.unsure}
+    if not unsure:
+        return frozenset()
+    in_groups = {group.name for group in known.values()}
+    roots = {_root(name) for name in unsure if name in in_groups}
+    return frozenset(
+        name for name in uses if (_root(name) in roots if name in in_groups else unsure.intersection((name, NO_GROUP)))
+    )
+
+
+def _root(group: str) -> str:
+    return group.lower().partition(".")[0]
+
+
+def _account(name: str, use: Use, owed: float, share: float, unsure: bool) -> Account:
+    """Make the account; one that waits is not counted poorer where fewer slots report than the accountant charges.
+
+    unsure: what it is owed cannot be said, so it is owed what it has.
+    """
+    in_use = max(use.in_use, min(use.accounted, owed))
+    return Account(
+        name,
+        cores_in_use=in_use,
+        cores_owed=in_use if unsure else owed,
+        cores_wanted=0.0 if unsure else use.wanted,
+        priority=use.priority,
+        cores_per_job=max(1.0, use.wanted / use.jobs) if use.jobs > 0 and not unsure else 1.0,
+        cores_share=in_use if unsure else share,
+        cores_running=use.in_use,
+    )
+
+
+def user_priorities(claimed: Iterable[tuple[str, str | None]], records: Iterable[AccountingRecord]) -> dict[str, float]:
+    """Return the effective priority by owner; the worst, where one runs under several accounting names.
+
+    claimed: owner and submitter of each slot in use.
+    """
+    by_submitter = {record.name: record.priority for record in records if not record.is_group}
+    priorities: dict[str, float] = {}
+    for owner, submitter in claimed:
+        priorities[owner] = max(priorities.get(owner, 0.0), by_submitter.get(submitter or "", 0.0))
+    return priorities

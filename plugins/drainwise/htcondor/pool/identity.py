@@ -1,10 +1,15 @@
-"""The question who sent the pilots of a pool: beside each snapshot, to the access points, for jobs not yet known.
+"""Who sent the pilots of a pool: beside each snapshot the access points are asked for jobs that are not yet known.
 
 Users set some of these attributes, to expressions as well, and HTCondor follows all names in an expression that it
 hands out: one that doubles itself forty times keeps it busy for ever. So the slots do not tell (STARTD_JOB_ATTRS was
 seen to stop the schedd), and a schedd hands out only what it finds to be short texts and numbers, by their `unparse`,
 which evaluates nothing. Where it does not answer in time the snapshot is there without. Whose identity was told once
 is not asked for again.
+
+The access point sets the attributes of the credential that it was shown, and ignores a user who sets them (HTCondor's
+SYSTEM_SECURE_JOB_ATTRS); an HTCondor-CE renames those of its token to `orig_…` when it routes a job (its
+01-ce-router-defaults.conf), and its job router sets RoutedFromJobId. A job that came through no CE may have set the
+latter two itself.
 """
 
 from __future__ import annotations
@@ -21,10 +26,49 @@ from drainwise.common.bounded_call import BoundedCall, each_within
 from drainwise.facts.client_rules import ATTRIBUTE
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text
-from drainwise.htcondor.identity.attributes import attribute_groups, constraint, first_text, identity_in
-from drainwise.identity.identity import PilotIdentity
-from drainwise.identity.rules import IdentityRules
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.identity import IdentityRules, PilotIdentity, identity_of
+
+_GROUPS = ("x509UserProxyFirstFQAN", "orig_AuthTokenGroups", "AuthTokenGroups")
+_ISSUERS = ("orig_AuthTokenIssuer", "AuthTokenIssuer")
+"""Of these the first counts that a job has: what the CE kept of a token before the access point's own."""
+OF_CREDENTIALS = ("x509UserProxyVOName", "x509UserProxyFirstFQAN", "AuthTokenGroups", "AuthTokenIssuer")
+"""What the access point sets, and nobody else may."""
+OF_SUBMITTERS = ("orig_AuthTokenGroups", "orig_AuthTokenIssuer", "RoutedFromJobId")
+"""What a CE sets, and a submitter may."""
+_PLAIN = 'regexp("^((\\"[^\\"]{0,300}\\"|[0-9]{1,18}|);){%d}$", strcat(%s))'
+"""Whether attributes are short texts and numbers, or not there: of an expression only its writing is looked at. One
+pattern for all, since a schedd compiles it for each job; no backslash, which HTCondor reads differently on its way.
+"""
+_BEGUN = "JobStatus >= 2 && JobStatus != 5 && JobCurrentStartDate >= {}"
+
+_LARGEST = 10**18
+
+
+def constraint(attributes: Sequence[str], since: int) -> str:
+    """Return the constraint for running jobs that have begun since then (UNIX s) and whose attributes are plain."""
+    written = ", ".join(f'unparse({name}), ";"' for name in attributes)
+    return f"{_BEGUN.format(since)} && {_PLAIN % (len(attributes), written)}"
+
+
+def identity_in(ad: Ad, rules: IdentityRules) -> PilotIdentity | None:
+    """Return who sent a job; None where nothing tells. An attribute that is no text or number is none."""
+    group = first_text(ad, _GROUPS).partition(",")[0]  # of a token's groups the first
+    of_group = group.split("/")[1] if group.startswith("/") else ""
+    vo, ce_job = first_text(ad, ("x509UserProxyVOName",)) or of_group, first_text(ad, ("RoutedFromJobId",))
+    return identity_of({"vo": vo, "ce_job": ce_job}, (rules.issuer, first_text(ad, _ISSUERS)))
+
+
+def first_text(ad: Ad, names: Sequence[str]) -> str:
+    """Return the first of these attributes that an ad has as a text or number; "" for none."""
+    for name in names:
+        value = ad.get(name)
+        if type(value) is str and value:
+            return value
+        if type(value) is int and 0 <= value <= _LARGEST:
+            return str(value)
+    return ""
+
 
 _LATE = 1800
 """Seconds within which a run is known to the collector and to its access point, by nearly the same start."""
@@ -161,7 +205,10 @@ def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], sin
     found: dict[str, dict[str, object]] = defaultdict(dict)
     try:
         schedd = htcondor2.Schedd(classad2.ClassAd({name: address[name] for name in DAEMON_ADDRESS if name in address}))
-        for group in (*attribute_groups(rules), *((attributes,) if attributes else ())):
+        # Of a job with anything else than short texts and numbers in a group, nothing of that group is told. The
+        # access point still tells of it where the scope asks, as nobody but itself sets what is of credentials.
+        own = (*OF_CREDENTIALS, *OF_SUBMITTERS)
+        for group in (OF_CREDENTIALS, (*OF_SUBMITTERS, *attributes)) if attributes else (own,):
             for ad in schedd.query(constraint(group, since), ["GlobalJobId", *group]):
                 values = literals(ad, ("GlobalJobId", *group))
                 found[text(values, "GlobalJobId") or ""].update(values)
