@@ -112,7 +112,7 @@ HOUSE = {
     "reclaim.decide": Room(
         POOL,
         "agent",
-        "facts pool reclaim reclaim.choose requests room",
+        "facts pool reclaim reclaim.choose room",
         plain=False,
     ),
     "journal": Room(

@@ -30,7 +30,6 @@ from drainwise.reclaim.counted_demand import (
 from drainwise.reclaim.decide.limits import within_gpus
 from drainwise.reclaim.decide.on_request import Requested, requested_plans
 from drainwise.reclaim.decide.open_until import (
-    OpenUntil,
     coming,
     held_cores,
     open_until,
@@ -52,7 +51,7 @@ from drainwise.reclaim.decide.summary import (
 )
 from drainwise.reclaim.decide.user_plans import user_plans
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, unbound, with_unanswered
-from drainwise.reclaim.plan import Order, Plan, UserPlan, Withdrawal
+from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.prices import policy_called
 from drainwise.reclaim.quota import (
     Balance,
@@ -105,24 +104,33 @@ def make_plan(
     until = opened if parts_count(snapshot, settings) else None
     snapshot = with_ending_leases(snapshot, need)
     looked = look_at(snapshot, history, now, settings)
-    demand = (
-        _demand_plans(looked, snapshot, now, settings, history, need, until)
-        if is_for_demand
-        else _DemandPlans([], None)
-    )
+    users: list[UserPlan] = []
+    made: RoomMade | None = None
+    if is_for_demand:
+        bounds = within(settings, need, now)
+        users, made = user_plans(snapshot, looked.balance, now, bounds, history, until, looked.left)
+        users = waits_for_cheaper(snapshot, users, need, now, settings, history)
+        users, made = (with_all_asked(users, until), None) if made is None else (users, room_now(made, users))
+    orders = [order for user in users for order in user.orders]
+    if made is None:
+        parts = for_whom(looked.needs_orders, [one.pilot for one in orders], looked.balance.deficit, history.unmet)
+    else:
+        parts = for_kinds(orders)
+    cancelled = cancelled_runs(snapshot, history)
+    withdrawn = withdrawals(looked.counts, looked.balance, now, settings, history, looked.needed)
     pauses = paused(snapshot, history.unmet, now)
     named = [one.sentence for one in pauses] + [one.sentence for one in without_place]
-    usable_cores, summary = demand.summed(looked, pauses)
+    usable_cores, summary = _summed(looked, users, made, pauses)
     if without_place and (looked.balance.demand <= 0 or not looked.balance.over):
         summary = waiting_without_place(without_place)
     refusing = refusing_nodes(history.nodes, now)
-    kinds = kind_notices(snapshot.kinds or (), demand.made if looked.balance.deficit > 0 else None)
+    kinds = kind_notices(snapshot.kinds or (), made if looked.balance.deficit > 0 else None)
     plan = Plan(
         snapshot.taken,
         settings.policy,
         looked.balance,
-        (*requested.plans, *demand.users),
-        _withdrawn(looked, snapshot, now, settings, history, is_for_demand),
+        (*requested.plans, *users),
+        tuple(one for one in withdrawn if is_for_demand or one.pilot.run in cancelled),
         usable_cores,
         summary=with_requested(requested.plans, summary, is_for_demand),
         notices=(
@@ -134,11 +142,11 @@ def make_plan(
         closed_nodes=_closed_nodes(requested.others),
         stuck=len(stuck_pilots(seen, now, settings.stuck)),
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
-        parts=demand.parts(looked, history),
+        parts=parts,
         paused=pauses,
         unplaced=without_place,
         since=opened.since if need or until else None,
-        asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
+        asked_no_more=asked_no_more(seen.pilots, users, looked.balance.demand) if is_for_demand else (),
         missing=None if looked.left is None else jobs_of(looked.left),
     )
     # Where something else changes for those who wait, nothing is replaced.
@@ -148,67 +156,27 @@ def make_plan(
     return with_replacements(plan, looked.waits, snapshot, now, settings, history)
 
 
-@dataclass(frozen=True)
-class _DemandPlans:
-    """Each user's part for those who wait; made: the room, None where cores are counted."""
+def _summed(
+    looked: Looked, users: Sequence[UserPlan], made: RoomMade | None, pauses: Sequence[Paused]
+) -> tuple[int, str]:
+    """Return how many cores are of use as they lie, and the sentence that sums up what those who wait get.
 
-    users: Sequence[UserPlan]
-    made: RoomMade | None
-
-    def summed(self, looked: Looked, pauses: Sequence[Paused]) -> tuple[int, str]:
-        """Return how many cores are of use as they lie, and the sentence that sums the parts up."""
-        orders = [order for user in self.users for order in user.orders]
-        pilots, waste = [order.pilot for order in orders], sum(order.waste for order in orders)
-        parts = [one for user in self.users for one in user.returns]
-        returned, parts_waste = sum(user.cores_returned for user in self.users), sum(one.waste for one in parts)
-        if looked.left is not None and self.made is not None and looked.balance.deficit > 0:
-            given = sum(pilot.cores for pilot in pilots)
-            fitting = min(given, cores_of(looked.left, self.made.jobs))
-            text = room_summary(sum(jobs_of(looked.left).values()), self.made, len(pilots), given, waste + parts_waste)
-            text = text if pilots or self.made.missing or not parts else "no pilot has to go"
-            return fitting, text + in_parts(len(parts), returned) + self._held()
+    made: the room, None where cores are counted.
+    """
+    orders = [order for user in users for order in user.orders]
+    pilots, parts = [order.pilot for order in orders], [one for user in users for one in user.returns]
+    waste = sum(one.waste for one in orders) + sum(one.waste for one in parts)
+    given = sum(pilot.cores for pilot in pilots)
+    returned, held = sum(user.cores_returned for user in users), held_cores(users)
+    if looked.left is not None and made is not None and looked.balance.deficit > 0:
+        fitting = min(given, cores_of(looked.left, made.jobs))
+        text = room_summary(sum(jobs_of(looked.left).values()), made, len(pilots), given, waste)
+        text = text if pilots or made.missing or not parts else "no pilot has to go"
+    else:
         fitting = usable(pilots, waiting_jobs(looked.counts.accounts))
-        held = held_cores(self.users) + returned
-        text = summary_of(looked.balance, pilots, waste + parts_waste, fitting, pauses, held)
-        return fitting, text + in_parts(len(parts), returned) + self._held()
-
-    def _held(self) -> str:
-        limits = [user.limit for user in self.users if user.held]
-        return f"; for {held_cores(self.users)} cores it {limits[0]}" if limits else ""
-
-    def parts(self, looked: Looked, history: History) -> dict[str, dict[str, AccountPart]]:
-        """Return for whom the pilots go."""
-        orders = [order for user in self.users for order in user.orders]
-        if self.made:
-            return for_kinds(orders)
-        pilots = [order.pilot for order in orders]
-        return for_whom(looked.needs_orders, pilots, looked.balance.deficit, history.unmet)
-
-
-def _demand_plans(
-    looked: Looked,
-    snapshot: Snapshot,
-    now: int,
-    settings: ReclaimSettings,
-    history: History,
-    need: OpenUntil | None,
-    parts: OpenUntil | None,
-) -> _DemandPlans:
-    until = within(settings, need, now)
-    users, made = user_plans(snapshot, looked.balance, now, until, history, parts, looked.left)
-    users = waits_for_cheaper(snapshot, users, need, now, settings, history)
-    users = with_all_asked(users, parts) if made is None else users
-    return _DemandPlans(users, room_now(made, users))
-
-
-def _withdrawn(
-    looked: Looked, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History, is_for_demand: bool
-) -> tuple[Withdrawal, ...]:
-    found = withdrawals(looked.counts, looked.balance, now, settings, history, looked.needed)
-    if is_for_demand:
-        return found
-    cancelled = cancelled_runs(snapshot, history)
-    return tuple(one for one in found if one.pilot.run in cancelled)
+        text = summary_of(looked.balance, pilots, waste, fitting, pauses, held + returned)
+    waits = [f"; for {held} cores it {user.limit}" for user in users if user.held]
+    return fitting, text + in_parts(len(parts), returned) + "".join(waits[:1])
 
 
 def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: ReclaimSettings, history: History) -> Plan:

@@ -258,11 +258,9 @@ def held_cores(users: Sequence[UserPlan]) -> int:
     return sum(pilot.cores for part in users if part.held for pilot in part.open.pilots if pilot.run in part.held)
 
 
-def room_now(made: RoomMade | None, users: Sequence[UserPlan]) -> RoomMade | None:
+def room_now(made: RoomMade, users: Sequence[UserPlan]) -> RoomMade:
     """Return the room that is made now: without the places whose pilots are better ordered later."""
     held = {run for part in users for run in part.held}
-    if made is None or not held:
-        return made
     kept, jobs = list[PlaceRoom](), Counter(dict(made.jobs))
     for place in made.places:
         if held.isdisjoint(place.runs):
