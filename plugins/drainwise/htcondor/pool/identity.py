@@ -25,6 +25,7 @@ from functools import partial
 from drainwise.common.bounded_call import BoundedCall, each_within
 from drainwise.facts.client_rules import ATTRIBUTE
 from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.htcondor.ads.query import COLLECTOR, classad2, htcondor2, literals, query
 from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules, PilotIdentity, identity_of
@@ -170,13 +171,7 @@ def _ask(
     rules: IdentityRules, attributes: tuple[str, ...], since: Mapping[str, int], seconds: float
 ) -> Iterator[JobsTold]:
     """Ask the access points for their jobs that have begun since then (UNIX s), each in a process of its own."""
-    _bound_memory()
-    from drainwise.htcondor.ads.query import (  # noqa: PLC0415
-        COLLECTOR,
-        htcondor2,
-        query,
-    )
-
+    _bound_memory()  # before the bindings are imported
     found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, None, (*DAEMON_ADDRESS, _RUNNING))
     schedds = {name: ad for ad in found if (name := text(ad, "Name")) is not None and number(ad, _RUNNING) != 0}
     names = sorted(schedds)
@@ -196,12 +191,6 @@ def _ask(
 
 def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], since: int) -> JobsTold:
     """Query one access point. Raises PoolUnreachable."""
-    from drainwise.htcondor.ads.query import (  # noqa: PLC0415
-        classad2,
-        htcondor2,
-        literals,
-    )
-
     found: dict[str, dict[str, object]] = defaultdict(dict)
     try:
         schedd = htcondor2.Schedd(classad2.ClassAd({name: address[name] for name in DAEMON_ADDRESS if name in address}))
