@@ -14,7 +14,7 @@ from drainwise.facts.errors import OrderUnanswered, UsageError
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.reclaim.history import PastOrder
-from drainwise.requests.request import AdminRequest
+from drainwise.requests.request import AdminRequest, RequestFiles
 
 from .memory_pool import NOW, SETTINGS, AlicesPool, Killed, Lines, pilot
 
@@ -39,7 +39,7 @@ class Agent:
             lambda: self.now,
             True,
             confirmed=self.confirmed,
-            requests=lambda _: (self.requests, ()),
+            requests=RequestFiles("", tuple(self.requests)),
         ).run()
 
     def again(self) -> None:
@@ -134,9 +134,11 @@ def test_one_that_is_cancelled_is_withdrawn_by_the_agent_though_somebody_waits(
 
 
 def test_requests_that_cannot_be_read_are_not_taken_for_cancelled(pool: AlicesPool) -> None:
-    def broken(_: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
-        raise UsageError("the requests cannot be read: Input/output error")
+    class Broken(RequestFiles):
+        def standing(self, now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
+            raise UsageError("the requests cannot be read: Input/output error")
 
+    broken = Broken("")
     done = AgentCycle(pool, SETTINGS, Memory(), Lines(), lambda: NOW, True, requests=broken).run()
     assert "cannot be read" in done.fault
     looked = AgentCycle(pool, SETTINGS, Memory(), Lines(), lambda: NOW, False, requests=broken).run()

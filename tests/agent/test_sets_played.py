@@ -12,7 +12,7 @@ import pytest
 from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.requests.request import AdminRequest
+from drainwise.requests.request import AdminRequest, RequestFiles
 from more_examples import combined, most_of
 
 from .full_nodes import MINUTE, FullNodes
@@ -54,7 +54,7 @@ def play(pool: FullNodes, settings: ReclaimSettings, *requests: AdminRequest) ->
             lambda: pool.now,
             acting=True,
             confirmed=confirmed,
-            requests=lambda now: (tuple(one for one in requests if now < one.by), ()),
+            requests=RequestFiles("", requests),
         ).run()
         assert done.fault == ""
     acts = Counter(act for act, _ in pool.acts)

@@ -418,7 +418,7 @@ def test_an_administrator_lifts_a_pause(volatile: Path) -> None:
         lambda: played.pool.now,
         True,
         confirmed=played.confirmed,
-        resumed=files.resumed,
+        requests=files,
     ).run()
     assert len(played.pool.ordered) == 3
     assert [*files.resumed()] == []

@@ -28,7 +28,7 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
-from drainwise.requests.request import AdminRequest
+from drainwise.requests.request import AdminRequest, RequestFiles
 
 OLDEST_SNAPSHOT = 300
 """Seconds; an older answer is none."""
@@ -131,12 +131,6 @@ class Cycle:
         return "" if self.outcome is None else self.outcome.halted
 
 
-StandingRequests = Callable[[int], "tuple[tuple[AdminRequest, ...], tuple[str, ...]]"]
-"""Gives the requests that stand at a UNIX time, and sentences on what is none."""
-
-
-ResumedAccounts = Callable[[], "Iterable[str]"]
-
 _CANNOT_CLOSE = (
     "this batch system is not made to close nodes: pilots there get their orders, and what starts there from that time"
     " on is not ordered; close the nodes by its own means"
@@ -155,10 +149,9 @@ class AgentCycle:
     """One cycle that is to be done; `clock` tells the UNIX time.
 
     acting: whether orders are given. stopping: called before each act; once it is true no further one is done. journal:
-    None when nothing is to be written. confirmed, ask_again: what a loop remembers of its cycles. requests: the
-    requests that stand at a UNIX time, and sentences on what is none. is_for_demand: whether the cycle is for those who
-    wait, too, or for the requests alone, and for withdrawing what was ordered for one that was cancelled. resumed: the
-    accounts whose paused demand an administrator wants to count again, each to be gone when the next one is taken.
+    None when nothing is to be written. confirmed, ask_again: what a loop remembers of its cycles. requests: what
+    an administrator ordered. is_for_demand: whether the cycle is for those who wait, too, or for the requests alone,
+    and for withdrawing what was ordered for one that was cancelled.
     """
 
     pool: Pool
@@ -170,9 +163,8 @@ class AgentCycle:
     stopping: Callable[[], bool] = lambda: False
     confirmed: ConfirmedWithdrawals | None = None
     ask_again: AskAgain = field(default_factory=AskAgain)
-    requests: StandingRequests = lambda _: ((), ())
+    requests: RequestFiles = field(default_factory=lambda: RequestFiles(""))
     is_for_demand: bool = True
-    resumed: ResumedAccounts = tuple
 
     def run(self) -> Cycle:
         """Do the cycle; a fault is part of the result."""
@@ -241,13 +233,13 @@ class AgentCycle:
         for event in events:
             noted.write(event)
             self._note(unused=self._done.unused + number(event, "unused"))
-        for account in self.resumed() if self.acting else ():
+        for account in self.requests.resumed() if self.acting else ():
             noted.write(*self.memory.resumed(account, now))
 
     def _requests(self, now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
         """Return the requests that stand. Raises UsageError when an agent that acts cannot know them."""
         try:
-            return self.requests(now)
+            return self.requests.standing(now)
         except UsageError as fault:
             if self.acting:
                 raise  # what was ordered for one that cannot be read would be withdrawn

@@ -168,8 +168,7 @@ class Loop:
                 stopping,
                 self._confirmed,
                 self._ask_again,
-                current.requests.standing,
-                resumed=current.requests.resumed,
+                current.requests,
             ).run()
         except Exception as fault:  # the outermost guard: no order is given then, and the next cycle is tried
             [where] = traceback.extract_tb(fault.__traceback__)[-1:]

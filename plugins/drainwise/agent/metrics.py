@@ -16,14 +16,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 from drainwise import __version__
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.cycle_facts import Act, CycleOutcome, PoolView
+from drainwise.agent.cycle_facts import CycleOutcome, PoolView
 from drainwise.journal.event import Event, Outcome, State, number, truth
 from drainwise.pilotad.report import STANDINGS
-from drainwise.pool.facts import Account
 from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.decide.limits import LIMITS
 from drainwise.reclaim.decide.open_until import held_cores
-from drainwise.reclaim.plan import Order, Plan
+from drainwise.reclaim.plan import Plan
 
 MOST_ACCOUNTS = 50
 OTHERS = "(others)"
@@ -171,16 +170,13 @@ class Metrics:
         self._have("nodes", ((version or UNKNOWN, nodes) for version, nodes in view.versions))
         self._gauges["open_orders"].set(view.open_orders)
         self._gauges["overdue_orders"].set(view.overdue)
-        self._account_cores(view.accounts)
+        names = [self._label(one.name) for one in view.accounts]
+        self._have("account_used_cores", zip(names, (one.cores_in_use for one in view.accounts)))
+        self._have("account_owed_cores", zip(names, (one.cores_owed for one in view.accounts)))
+        self._have("account_wanted_cores", zip(names, (one.cores_wanted for one in view.accounts)))
         self._have("account_doubted_pilots", ((self._label(name), count) for name, count in view.doubted.items()))
         for event in view.ended:
             self._ended(event)
-
-    def _account_cores(self, accounts: tuple[Account, ...]) -> None:
-        names = [self._label(one.name) for one in accounts]
-        self._have("account_used_cores", zip(names, (one.cores_in_use for one in accounts)))
-        self._have("account_owed_cores", zip(names, (one.cores_owed for one in accounts)))
-        self._have("account_wanted_cores", zip(names, (one.cores_wanted for one in accounts)))
 
     def _have(self, name: str, values: Iterable[tuple[str, float]]) -> None:
         """Give a gauge exactly these series, by label; those of one label add up."""
@@ -229,17 +225,14 @@ class Metrics:
         for act in outcome.acts:
             self._counters["orders_total"].labels(policy, act.outcome).inc()
             if act.outcome == Outcome.DONE:
-                self._count_order(act)
+                account = self._label(act.order.pilot.account)
+                self._counters["ordered_cores_total"].labels(account).inc(act.order.pilot.cores)
+                self._counters["ordered_waste_core_seconds_total"].labels(account).inc(act.order.waste)
         for result in outcome.withdrawn:
             self._counters["withdrawn_total"].labels(result.outcome).inc()
         for part in outcome.parts:
             self._counters["parts_total"].labels(part.outcome).inc()
         self._counters["followups_total"].inc(len(outcome.followups))
-
-    def _count_order(self, act: Act[Order]) -> None:
-        account = self._label(act.order.pilot.account)
-        self._counters["ordered_cores_total"].labels(account).inc(act.order.pilot.cores)
-        self._counters["ordered_waste_core_seconds_total"].labels(account).inc(act.order.waste)
 
     def _label(self, account: str) -> str:
         """Return the account as a label: one of few, and of a form that breaks nobody's display."""

@@ -6,6 +6,7 @@ import argparse
 import os
 import pwd
 import time
+from dataclasses import replace
 
 from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.lock import AgentLock
@@ -163,11 +164,6 @@ def _carried_out(lock: AgentLock) -> str:
 def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest | None = None) -> Cycle:
     """Do one cycle for the requests alone: those that stand, and one that is not kept yet."""
     path = journal_path(args)
-
-    def standing(now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
-        found, faults = setup.requests.standing(now)
-        return (found if new is None else (*found, new)), faults
-
     return AgentCycle(
         setup.pool,
         setup.settings,
@@ -176,7 +172,7 @@ def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest
         lambda: int(time.time()),
         args.act,
         lambda: is_thrown(setup.kill_switch),
-        requests=standing,
+        requests=setup.requests if new is None else replace(setup.requests, also=(new,)),
         is_for_demand=False,
     ).run()
 

@@ -129,8 +129,7 @@ def _once(args: argparse.Namespace) -> int:
             lambda: int(time.time()),
             acting,
             lambda: is_thrown(setup.kill_switch),
-            requests=setup.requests.standing,
-            resumed=setup.requests.resumed,
+            requests=setup.requests,
         ).run()
     finally:
         lock.release()

@@ -106,26 +106,6 @@ def gone(before: Observation, now: Observation) -> list[int]:
     return found
 
 
-def pilots_event(look: PilotsLook) -> dict[str, object]:
-    """Return the event of a look: by user the cores that are watched, and what was seen since the look before."""
-    users = [
-        {"user": user, "cores": one.cores, "ended": round(one.seen.cores), "core_seconds": round(one.seen.core_seconds)}
-        for user, one in sorted(look.users.items())
-    ]
-    return new_event(Kind.PILOTS, look.time, users=users)
-
-
-def look_of(event: Event) -> PilotsLook:
-    """Return the look that an event tells of. Raises ValueError for one that is not sound."""
-    users = {}
-    for one in objects(event, "users"):
-        cores, seconds = whole(one, "cores"), number(one, "core_seconds")
-        if cores < 0 or seconds < 0:
-            raise ValueError("cores, core_seconds: expected 0 or more")
-        users[text(one, "user")] = UserLook(cores, EndsSeen(number(one, "ended"), seconds))
-    return PilotsLook(moment(event, "time"), users)
-
-
 class PilotsSeen:
     """The looks of `WINDOW`, and the orders since the last one."""
 
@@ -135,7 +115,13 @@ class PilotsSeen:
 
     def note(self, event: Event) -> None:
         """Take in the event of a look. Raises ValueError for one that is not sound."""
-        look = look_of(event)
+        users = {}
+        for one in objects(event, "users"):
+            cores, seconds = whole(one, "cores"), number(one, "core_seconds")
+            if cores < 0 or seconds < 0:
+                raise ValueError("cores, core_seconds: expected 0 or more")
+            users[text(one, "user")] = UserLook(cores, EndsSeen(number(one, "ended"), seconds))
+        look = PilotsLook(moment(event, "time"), users)
         self._looks.append(look)
         self._ordered = {run: one for run, one in self._ordered.items() if one.time > look.time}
 
@@ -144,9 +130,18 @@ class PilotsSeen:
         self._ordered[order.run] = OrderedPilot(order.ordered, order.user, order.cores, order.started)
 
     def looked(self, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
-        """Return the event of a look at `now` (UNIX s), if it is time for one."""
+        """Return the event of a look at `now` (UNIX s), if it is time for one.
+
+        It has by user the cores that are watched, and what was seen since the look before.
+        """
         look = next_look(self._looks[-1] if self._looks else None, snapshot.pilots, self._ordered, now)
-        return [] if look is None else [pilots_event(look)]
+        if look is None:
+            return []
+        users = list[dict[str, object]]()
+        for user, one in sorted(look.users.items()):
+            ends = {"ended": round(one.seen.cores), "core_seconds": round(one.seen.core_seconds)}
+            users.append({"user": user, "cores": one.cores, **ends})
+        return [new_event(Kind.PILOTS, look.time, users=users)]
 
     def ends(self, now: int) -> Mapping[str, EndsSeen]:
         """Return by user what was seen until `now` (UNIX s), and forget what is too old."""

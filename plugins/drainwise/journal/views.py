@@ -194,9 +194,5 @@ def _make_room(directory: str) -> None:
     """Remove the view that was written to least recently where there are too many: users come and go."""
     with os.scandir(directory) as entries:
         found = [(entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries]
-    for path in _oldest(found):
+    for _, path in sorted(found)[: -(MOST_VIEWS - 1)]:
         os.unlink(path)
-
-
-def _oldest(found: Iterable[tuple[float, str]]) -> list[str]:
-    return [path for _, path in sorted(found)][: -(MOST_VIEWS - 1)]

@@ -161,7 +161,7 @@ def next_look(
     """
     if before is not None and 0 <= now - before.time < PERIOD:
         return None
-    alone = [one for one in pilots if _is_alone(one)]
+    alone = [one for one in pilots if one.deadline is None and one.unanswered is None and not one.reserved]
     cores = _sums(alone, now)
     if before is None or not 0 <= now - before.time <= LONGEST:
         return PilotsLook(now, {user: UserLook(cores[user]) for user in _largest(cores)})
@@ -177,10 +177,6 @@ def next_look(
         seen = EndsSeen(gone, (was + max(0, min(was, there[user]))) / 2 * (now - before.time))
         found[user] = UserLook(cores[user], seen)
     return PilotsLook(now, found)
-
-
-def _is_alone(pilot: Pilot) -> bool:
-    return pilot.deadline is None and pilot.unanswered is None and not pilot.reserved
 
 
 def _sums(pilots: Iterable[Pilot], since: int) -> defaultdict[str, int]:

@@ -81,16 +81,17 @@ def request_from_json(value: object) -> AdminRequest:
 
 @dataclass(frozen=True)
 class RequestFiles:
-    """The directory of one pool's requests; it need not be there."""
+    """The directory of one pool's requests; it need not be there. also: that stand beside those that are kept there."""
 
     directory: str
+    also: tuple[AdminRequest, ...] = ()
 
     def standing(self, now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
         """Return the requests that stand at `now` (UNIX s), the oldest first; sentences on files that are none.
 
         Raises UsageError when the directory is there and cannot be read.
         """
-        found, faults = [], []
+        found, faults = [one for one in self.also if not one.is_over(now)], []
         for name in self._names()[:_MOST]:
             try:
                 request = self._read(name)

@@ -106,7 +106,7 @@ class SiteStatus:
         seen = with_stuck(with_expected_ends(seen, history.run_times, now), now, settings.stuck)
         acts = () if outcome is None else outcome.acts
         ordered = {act.order.pilot.run: act.order.deadline for act in acts if act.outcome == Outcome.DONE}
-        pilots = [_with_order(pilot, ordered) for pilot in seen.pilots]
+        pilots = [replace(one, deadline=ordered[one.run]) if one.run in ordered else one for one in seen.pilots]
         found = candidates_of(pilots, now, settings, history)
         shown = [_pilot(found[row], now) for row in _first(found, self._most)]
         accounts = sorted(seen.accounts, key=lambda one: (-one.cores_in_use, -one.cores_wanted, one.name))
@@ -124,11 +124,6 @@ def _first(found: Candidates, most: int) -> list[int]:
     per_core = found.figures.least / np.maximum(found.sizes, 1)
     rows: list[int] = np.lexsort((per_core, stays))[:most].tolist()
     return rows
-
-
-def _with_order(pilot: Pilot, ordered: Mapping[str, int]) -> Pilot:
-    deadline = ordered.get(pilot.run)
-    return pilot if deadline is None else replace(pilot, deadline=deadline)
 
 
 def _pilot(one: Candidate, now: int) -> Values:
