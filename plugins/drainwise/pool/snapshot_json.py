@@ -242,8 +242,10 @@ def _pilot(value: object, where: str) -> Pilot:
         found["holds"] = amounts_from_json(found["holds"], f"{where}, holds")
     if found["seen"] is not None:
         found["seen"] = observation_in(found["seen"])
-    pieces = enumerate(found["pieces"], 1)
-    found["pieces"] = tuple([_piece(one, f"{where}, piece {number}") for number, one in pieces])
+    if pieces := found["pieces"]:
+        found["pieces"] = tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(pieces, 1))
+    else:
+        found["pieces"] = ()
     return made
 
 

@@ -18,7 +18,6 @@ from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others
 from drainwise.htcondor.demand.demand import DemandLimits, demand_of
 from drainwise.htcondor.demand.idle_jobs import Told
 from drainwise.htcondor.demand.resources import resources_of
-from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
 from drainwise.htcondor.pool.shares import Accountant, Use, accounting_record
 from drainwise.htcondor.pool.slots import (
@@ -26,6 +25,8 @@ from drainwise.htcondor.pool.slots import (
     Slot,
     at_floor,
     client_of,
+    closed_notices,
+    closed_pilots,
     given_back,
     heard_lately,
     pilot_of,
