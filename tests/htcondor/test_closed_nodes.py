@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from drainwise.htcondor.ads.values import Ad
-from drainwise.htcondor.pool.closed_nodes import NOT_IN_FORCE, NOT_INSTALLED, RESTART, closed_notices, why_no_orders
+from drainwise.htcondor.pool.slots import NOT_IN_FORCE, NOT_INSTALLED, RESTART, closed_notices, why_no_orders
 
 START = 1795240000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.htcondor.demand.demand import Demand, DemandLimits, demand_of
-from drainwise.htcondor.pool.shares import AccountingRecord, rooms
+from drainwise.htcondor.pool.shares import Accountant, AccountingRecord
 
 BOB = "bob@pool.test"
 
@@ -24,7 +24,7 @@ def asked(
     account: tuple[AccountingRecord, ...] = (),
     largest: int | None = 24,
 ) -> Demand:
-    return demand_of(ads, schedds, DemandLimits({}, 1.0, largest, rooms(account)))
+    return demand_of(ads, schedds, DemandLimits({}, 1.0, largest, Accountant(account).rooms()))
 
 
 def test_what_waits_is_jobs_and_cores() -> None:

@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.pool.shares import (
+    Accountant,
     AccountingRecord,
     Use,
-    account_of,
     accounting_record,
     endless,
     fair_shares,
-    groups,
-    new_user_priority,
 )
 
 
@@ -24,7 +22,7 @@ def account(name: str, quota: float = 0.0, is_group: bool = True, factor: float 
     return AccountingRecord(name, is_group, quota, 500.0, factor, 0.0, 0.0)
 
 
-GROUPS = groups(
+GROUPS = Accountant(
     [account("<none>", 8), account("group_a", 30), account("group_a.sub", 6), account("bob@x", is_group=False)]
 )
 
@@ -42,21 +40,21 @@ GROUPS = groups(
     ],
 )
 def test_a_submitter_belongs_to_its_longest_group_or_to_itself(submitter: str, name: str) -> None:
-    assert account_of(submitter, GROUPS) == name
+    assert GROUPS.account_of(submitter) == name
 
 
 def test_groups_without_any_quota_are_no_accounts() -> None:
     """The pool then shares by priority among users, as the negotiator does."""
-    assert groups([account("<none>"), account("group_a"), account("group_b")]) == {}
+    assert Accountant([account("<none>"), account("group_a"), account("group_b")]).groups == {}
 
 
 def test_the_root_group_is_not_one() -> None:
-    assert set(GROUPS) == {"group_a", "group_a.sub"}
+    assert set(GROUPS.groups) == {"group_a", "group_a.sub"}
 
 
 def test_who_is_new_has_the_best_priority_there_is() -> None:
-    assert new_user_priority([account("<none>", factor=100.0)]) == 50.0
-    assert new_user_priority([]) == 500.0
+    assert Accountant([account("<none>", factor=100.0)]).new_user_priority == 50.0
+    assert Accountant([]).new_user_priority == 500.0
 
 
 def use(in_use: float, wanted: float = 0.0, priority: float = 500.0) -> Use:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any
 
@@ -68,7 +68,7 @@ _PARTS = {"returned": "int", "can_return": "int", "asked": "int"}
 """What a pilot has that can return a part of its cores; each where it is not 0, for the same reason."""
 _ALL_OF_PILOT = {one.name: kind for one in fields(Pilot) if (kind := (_PILOT | _SEEN | _PARTS).get(one.name))}
 """In the order of the fields; the agent's own (heard, unanswered, reserved) are not saved."""
-_OWN = list(_ALL_OF_PILOT).index("place")
+_DEFAULTS = {one.name: one.default for one in fields(Pilot) if one.default is not MISSING}
 _ABSENT = {"seen": None, "identity": None, **dict.fromkeys(_PARTS, 0)}
 _pilot_values, _report_values = checker(_ALL_OF_PILOT), checker(PLAIN_KINDS)
 _PIECE = {"node": "text", "place": "text", "holds": "object"}
@@ -225,52 +225,28 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 def _pilot(value: object, where: str) -> Pilot:
     if isinstance(value, dict) and len(value) < len(_ALL_OF_PILOT):
         value = {**_ABSENT, **value}
-    found = _pilot_values(value, where)
-    run, name, node, account, user, cores, started, lease_end, report, *orders = found[:_OWN]
-    contradictory, deadline, leaving, cannot, vacate = orders
-    place, holds, identity, seen, client, pieces, *parts = found[_OWN:]
-    if client not in PROFILES:
-        raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
-    if identity is not None:
-        kept = {name: text for name, text in identity.items() if name not in FORMER}
-        known = {name: "text" for name in kept if name in LONGEST}
-        identity = identity_of(checked_object(kept, known, f"{where}, identity"))
-    returned, can_return, asked = parts
     # What the constructor does field by field takes it three times as long.
     made = Pilot.__new__(Pilot)
-    vars(made).update(
-        run=run,
-        name=name,
-        node=node,
-        account=account,
-        user=user,
-        cores=cores,
-        started=started,
-        lease_end=lease_end,
-        report=None if report is None else _report(report, f"the report of {where}"),
-        contradictory=contradictory,
-        deadline=deadline,
-        leaving=leaving,
-        cannot=cannot,
-        vacate=vacate,
-        heard=None,
-        unanswered=None,
-        place=place,
-        holds=None if holds is None else amounts_from_json(holds, f"{where}, holds"),
-        reserved=False,
-        identity=identity,
-        seen=None if seen is None else observation_in(seen),
-        client=client,
-        pieces=_pieces(pieces, where) if pieces else (),
-        returned=returned,
-        can_return=can_return,
-        asked=asked,
-    )
+    found = vars(made)
+    found.update(_DEFAULTS)
+    found.update(zip(_ALL_OF_PILOT, _pilot_values(value, where)))
+    if found["client"] not in PROFILES:
+        raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
+    if (identity := found["identity"]) is not None:
+        kept = {name: text for name, text in identity.items() if name not in FORMER}
+        known = {name: "text" for name in kept if name in LONGEST}
+        found["identity"] = identity_of(checked_object(kept, known, f"{where}, identity"))
+    if found["report"] is not None:
+        found["report"] = _report(found["report"], f"the report of {where}")
+    if found["holds"] is not None:
+        found["holds"] = amounts_from_json(found["holds"], f"{where}, holds")
+    if found["seen"] is not None:
+        found["seen"] = observation_in(found["seen"])
+    if pieces := found["pieces"]:
+        found["pieces"] = tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(pieces, 1))
+    else:
+        found["pieces"] = ()
     return made
-
-
-def _pieces(values: list[object], where: str) -> tuple[Piece, ...]:
-    return tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(values, 1))
 
 
 def _piece(value: object, where: str) -> Piece:

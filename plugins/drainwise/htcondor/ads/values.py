@@ -61,11 +61,11 @@ def shown(value: object) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in found)
 
 
-def named(names: Iterable[str]) -> str:
+def named(names: Iterable[str], most: int = _NAMES) -> str:
     """Write some names for a sentence: the first few of them and how many more there are."""
     found = sorted(names)
-    more = f" and {len(found) - _NAMES} more" if len(found) > _NAMES else ""
-    return ", ".join(map(shown, found[:_NAMES])) + more
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(map(shown, found[:most])) + more
 
 
 def text(ad: Ad, name: str) -> str | None:

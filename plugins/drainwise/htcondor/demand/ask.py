@@ -298,7 +298,7 @@ def group_of(schedd: str, ad: Any, names: Collection[str], now: float) -> IdleJo
         text = str(ad)
     except UnicodeDecodeError:
         text = ""
-    return IdleJobs(**{**vars(one), "ad": text if len(text) <= _LONGEST else ""})
+    return replace(one, ad=text if len(text) <= _LONGEST else "")
 
 
 def value_in(ad: Any, name: str) -> object:

@@ -71,12 +71,6 @@ def lent_cores(slot: Slot, age: int, now: int) -> int:
     return min(whole(slot.ad, RETURNED_CPUS) or 0, slot.cores - 1)
 
 
-def _lent_amounts(slot: Slot, cores: int) -> Amounts:
-    """Return what is lent with so many cores: of the memory that was returned no more than belongs to them."""
-    most = (whole(slot.ad, "Memory") or 0) * cores // slot.cores
-    return Amounts(cores=cores, memory=min(most, whole(slot.ad, RETURNED_MEMORY) or 0))
-
-
 def counted_once(slots: Sequence[Slot], startds: Startds, now: int) -> Sequence[Slot]:
     """Return the slots without the second ones: what is lent of each, and on each first one what is really free.
 
@@ -110,8 +104,14 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
     for slot, given in zip(parts, lent):
         unpaid = min(given, borrowed)
         borrowed -= unpaid
-        holds = None if slot.holds is None else slot.holds.minus(_lent_amounts(slot, given))
-        yield replace(slot, lent=given, unpaid=unpaid, holds=holds) if given else slot
+        if not given:
+            yield slot
+            continue
+        # Of the memory that was returned no more is lent than belongs to the cores.
+        most = (whole(slot.ad, "Memory") or 0) * given // slot.cores
+        amounts = Amounts(cores=given, memory=min(most, whole(slot.ad, RETURNED_MEMORY) or 0))
+        holds = None if slot.holds is None else slot.holds.minus(amounts)
+        yield replace(slot, lent=given, unpaid=unpaid, holds=holds)
     free = max(0, cores - claimed + sum(lent))
     stands = undivided.get(first) or next(iter(undivided.values()), None)
     if free and stands is not None:  # one that has nothing left of its own is not among the slots that were asked for

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, number, odd_number, text
@@ -106,41 +106,6 @@ def accounting_record(ad: Ad) -> AccountingRecord | None:
     )
 
 
-def groups(records: Iterable[AccountingRecord]) -> dict[str, AccountingRecord]:
-    """Return the pool's accounting groups by their name in lower case, as HTCondor compares; none without quotas."""
-    named = {one.name.lower(): one for one in records if one.is_group and one.name != NO_GROUP}
-    return named if any(one.quota > 0 for one in named.values()) else {}
-
-
-def account_of(submitter: str, known: Mapping[str, AccountingRecord]) -> str:
-    """Return the account of a submitter (`group_a.sub.alice@pool`): its longest group, else the submitter itself."""
-    lower = submitter.lower()
-    inside = [group for group in known if lower == group or lower.startswith(f"{group}.")]
-    return known[max(inside, key=len)].name if inside else submitter
-
-
-class Accounts(dict[str, str]):
-    """The account of each submitter, found once."""
-
-    def __init__(self, records: Iterable[AccountingRecord]) -> None:
-        super().__init__()
-        self._groups = groups(records)
-
-    def __missing__(self, submitter: str) -> str:
-        name = self[submitter] = account_of(submitter, self._groups)
-        return name
-
-
-def rooms(records: Iterable[AccountingRecord]) -> dict[str, float]:
-    """Return the weight that each submitter with a ceiling may use beside what it uses."""
-    return {one.name: max(0.0, one.ceiling - one.used) for one in records if one.ceiling is not None}
-
-
-def new_user_priority(records: Iterable[AccountingRecord]) -> float:
-    """Return the effective priority of a user that the accountant does not know yet."""
-    return _NEW_USER * next((one.factor for one in records if one.name == NO_GROUP), _DEFAULT_FACTOR)
-
-
 def endless(uses: Mapping[str, Use]) -> dict[str, Use]:
     """Make the demand of all who use or want anything endless: then each is owed its own share."""
     return {name: replace(use, wanted=math.inf) if use.in_use + use.wanted else use for name, use in uses.items()}
@@ -175,101 +140,103 @@ def owed_in_trees(
     return {name: owed for root in roots for name, owed in root.owed(root.part, demands)}
 
 
-def uses_of(
-    held: Iterable[tuple[str, int]],
-    waiting: Mapping[str, tuple[float, float]],
-    records: Sequence[AccountingRecord],
-    known: Mapping[str, AccountingRecord],
-    names: Accounts,
-    ratio: float,
-) -> dict[str, Use]:
-    """Return use and demand by account; a group that has a quota is there even when it uses nothing.
+class Accountant:
+    """The accountant by its records: the pool's groups, the account of each submitter, quotas, priorities."""
 
-    held: the submitter and the cores of each slot in use. waiting: jobs and cores that wait, by submitter. known: the
-    groups by name. ratio: cores for a slot weight of 1.
-    """
-    in_use: dict[str, float] = defaultdict(float)
-    wanted: dict[str, float] = defaultdict(float)
-    jobs: dict[str, float] = defaultdict(float)
-    slots: dict[str, int] = defaultdict(int)
-    for submitter, taken in held:
-        in_use[names[submitter]] += taken
-        slots[names[submitter]] += 1
-    for submitter, (number_of_jobs, cores) in waiting.items():
-        account = names[submitter]
-        jobs[account] += number_of_jobs
-        wanted[account] += cores
-    by_name = {record.name: record for record in records}
-    accounts = {*in_use, *wanted, *(record.name for record in known.values() if record.quota > 0)}
-    newcomer = new_user_priority(records)
-    return {
-        name: Use(
-            in_use[name],
-            wanted[name],
-            jobs[name],
-            accounted=in_use[name] + _unseen(by_name.get(name), slots[name]) * ratio,
-            priority=by_name[name].priority if name in by_name else newcomer,
+    def __init__(self, records: Iterable[AccountingRecord]) -> None:
+        self.records = tuple(records)
+        named = {one.name.lower(): one for one in self.records if one.is_group and one.name != NO_GROUP}
+        self.groups = named if any(one.quota > 0 for one in named.values()) else {}
+        """The accounting groups by their name in lower case, as HTCondor compares; none in a pool without quotas."""
+        root = next((one for one in self.records if one.name == NO_GROUP), None)
+        self._outside = 0.0 if root is None else root.quota
+        self.new_user_priority = _NEW_USER * (_DEFAULT_FACTOR if root is None else root.factor)
+        """The effective priority of a user that the accountant does not know yet."""
+        self._accounts: dict[str, str] = {}
+
+    def account_of(self, submitter: str) -> str:
+        """Return the account of a submitter (`group_a.sub.alice@pool`): its longest group, else the submitter."""
+        if submitter not in self._accounts:
+            lower = submitter.lower()
+            inside = [group for group in self.groups if lower == group or lower.startswith(f"{group}.")]
+            self._accounts[submitter] = self.groups[max(inside, key=len)].name if inside else submitter
+        return self._accounts[submitter]
+
+    def rooms(self, ratio: float = 1.0) -> dict[str, float]:
+        """Return the cores that each submitter with a ceiling may use beside what it uses; ratio: see `uses`."""
+        return {one.name: max(0.0, one.ceiling - one.used) * ratio for one in self.records if one.ceiling is not None}
+
+    def uses(
+        self, held: Iterable[tuple[str, int]], waiting: Mapping[str, tuple[float, float]], ratio: float
+    ) -> dict[str, Use]:
+        """Return use and demand by account; a group that has a quota is there even when it uses nothing.
+
+        held: the submitter and the cores of each slot in use. waiting: jobs and cores that wait, by submitter. ratio:
+        cores for a slot weight of 1.
+        """
+        in_use, wanted, jobs = (defaultdict[str, float](float) for _ in range(3))
+        slots: dict[str, int] = defaultdict(int)
+        for submitter, taken in held:
+            account = self.account_of(submitter)
+            in_use[account] += taken
+            slots[account] += 1
+        for submitter, (number_of_jobs, cores) in waiting.items():
+            account = self.account_of(submitter)
+            jobs[account] += number_of_jobs
+            wanted[account] += cores
+        by_name = {record.name: record for record in self.records}
+        found = {}
+        for name in {*in_use, *wanted, *(record.name for record in self.groups.values() if record.quota > 0)}:
+            record = by_name.get(name)
+            # It may be charged for slots whose ads are not there. Of those that are there their own size counts: a
+            # match of a partitionable slot is charged as the whole slot at first.
+            unseen = 0.0 if record is None or record.slots <= slots[name] else 1 - slots[name] / record.slots
+            accounted = in_use[name] + (0.0 if record is None else record.used * unseen) * ratio
+            priority = self.new_user_priority if record is None else record.priority
+            found[name] = Use(in_use[name], wanted[name], jobs[name], accounted, priority)
+        return found
+
+    def accounts(self, uses: Mapping[str, Use], ratio: float, cores: int) -> tuple[Account, ...]:
+        """Return the accounts by name; cores: of the whole pool; ratio: see `uses`."""
+        owed, shares = self._owed(uses, ratio, cores), self._owed(endless(uses), ratio, cores)
+        unsure = self._unsure(uses)
+        return tuple(
+            _account(name, use, owed[name], shares[name], name in unsure) for name, use in sorted(uses.items())
         )
-        for name in accounts
-    }
 
+    def _owed(self, uses: Mapping[str, Use], ratio: float, cores: int) -> dict[str, float]:
+        """Return the cores owed to each account: a group's part of its quota; for others, a fair share of the rest."""
+        quotas = owed_in_trees(
+            {record.name: record.quota * ratio for record in self.groups.values()},
+            {name: use.in_use + use.wanted for name, use in uses.items()},
+            frozenset(record.name for record in self.groups.values() if not record.surplus),
+        )
+        outside = {name: use for name, use in uses.items() if name not in quotas}
+        return {**quotas, **fair_shares(self._outside * ratio if self.groups else float(cores), outside)}
 
-def _unseen(record: AccountingRecord | None, seen: int) -> float:
-    """Return the weight of the slots that an account is charged for beside those `seen`: it may not have all ads.
+    def _unsure(self, uses: Iterable[str]) -> frozenset[str]:
+        """Return the accounts whose share is unknown: their record is odd, or one in their tree."""
+        unsure = {record.name for record in self.records if record.unsure}
+        if not unsure:
+            return frozenset()
+        in_groups = {group.name for group in self.groups.values()}
+        roots = {_root(name) for name in unsure if name in in_groups}
+        return frozenset(
+            name
+            for name in uses
+            if (_root(name) in roots if name in in_groups else unsure.intersection((name, NO_GROUP)))
+        )
 
-    Of slots that are seen their own size counts: a match of a partitionable slot is charged as the whole slot at first.
-    """
-    if record is None or record.slots <= seen:
-        return 0.0
-    return record.used * (1 - seen / record.slots)
+    def user_priorities(self, claimed: Iterable[tuple[str, str | None]]) -> dict[str, float]:
+        """Return the effective priority by owner; the worst, where one runs under several accounting names.
 
-
-def accounts_of(
-    uses: Mapping[str, Use],
-    records: Sequence[AccountingRecord],
-    known: Mapping[str, AccountingRecord],
-    ratio: float,
-    cores: int,
-) -> tuple[Account, ...]:
-    """Return the accounts by name; cores: of the whole pool, others: see `uses_of`."""
-    owed = _owed(uses, records, known, ratio, cores)
-    shares = _owed(endless(uses), records, known, ratio, cores)
-    unsure = _unsure(uses, records, known)
-    return tuple(_account(name, use, owed[name], shares[name], name in unsure) for name, use in sorted(uses.items()))
-
-
-def _owed(
-    uses: Mapping[str, Use],
-    records: Sequence[AccountingRecord],
-    known: Mapping[str, AccountingRecord],
-    ratio: float,
-    cores: int,
-) -> dict[str, float]:
-    """Return the cores owed to each account: a group's part of its quota; for others, a fair share of the rest."""
-    quotas = owed_in_trees(
-        {record.name: record.quota * ratio for record in known.values()},
-        {name: use.in_use + use.wanted for name, use in uses.items()},
-        frozenset(record.name for record in known.values() if not record.surplus),
-    )
-    outside = {name: use for name, use in uses.items() if name not in quotas}
-    left = float(cores)
-    if known:
-        left = next((record.quota * ratio for record in records if record.name == NO_GROUP), 0.0)
-    return {**quotas, **fair_shares(left, outside)}
-
-
-def _unsure(
-    uses: Iterable[str], records: Iterable[AccountingRecord], known: Mapping[str, AccountingRecord]
-) -> frozenset[str]:
-    """Return the accounts whose share is unknown: their record is odd, or one in their tree."""
-    unsure = {record.name for record in records if record.unsure}
-    if not unsure:
-        return frozenset()
-    in_groups = {group.name for group in known.values()}
-    roots = {_root(name) for name in unsure if name in in_groups}
-    return frozenset(
-        name for name in uses if (_root(name) in roots if name in in_groups else unsure.intersection((name, NO_GROUP)))
-    )
+        claimed: owner and submitter of each slot in use.
+        """
+        by_submitter = {record.name: record.priority for record in self.records if not record.is_group}
+        priorities: dict[str, float] = {}
+        for owner, submitter in claimed:
+            priorities[owner] = max(priorities.get(owner, 0.0), by_submitter.get(submitter or "", 0.0))
+        return priorities
 
 
 def _root(group: str) -> str:
@@ -292,15 +259,3 @@ def _account(name: str, use: Use, owed: float, share: float, unsure: bool) -> Ac
         cores_share=in_use if unsure else share,
         cores_running=use.in_use,
     )
-
-
-def user_priorities(claimed: Iterable[tuple[str, str | None]], records: Iterable[AccountingRecord]) -> dict[str, float]:
-    """Return the effective priority by owner; the worst, where one runs under several accounting names.
-
-    claimed: owner and submitter of each slot in use.
-    """
-    by_submitter = {record.name: record.priority for record in records if not record.is_group}
-    priorities: dict[str, float] = {}
-    for owner, submitter in claimed:
-        priorities[owner] = max(priorities.get(owner, 0.0), by_submitter.get(submitter or "", 0.0))
-    return priorities

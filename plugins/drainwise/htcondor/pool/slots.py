@@ -1,19 +1,34 @@
-"""One slot of the pool, and the pilot that runs in it, out of the slot's ad."""
+"""One slot of the pool, and the pilot that runs in it, out of the slot's ad; why its node takes no orders. Pure.
+
+A startd that started before its node's configuration allowed orders takes none until it is restarted. Each publishes
+when that was; a node of an older drainwise publishes nothing of it, and is given orders.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, user_texts
 from drainwise.facts.clients import PAPER, ClientProfile
-from drainwise.htcondor.ads.values import BACKFILL, LARGEST_SLOT, Ad, moment, number, shown, text, whole
+from drainwise.htcondor.ads.values import (
+    BACKFILL,
+    LARGEST_SLOT,
+    STARTD_START,
+    Ad,
+    moment,
+    named,
+    number,
+    shown,
+    text,
+    whole,
+)
 from drainwise.htcondor.demand.resources import slot_amounts
-from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, ORDERS, WALL_LIMIT
+from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, ORDERS, ORDERS_SINCE, WALL_LIMIT
+from drainwise.htcondor.node.knobs import NEVER
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
-from drainwise.htcondor.pool.closed_nodes import why_no_orders
 from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
 from drainwise.pilotad.codec import BELIEVED
@@ -24,6 +39,33 @@ from drainwise.pool.amounts import Amounts
 from drainwise.pool.clocks import CLOCKS_DIFFER
 from drainwise.pool.facts import Pilot
 from drainwise.pool.identity import PilotIdentity
+
+RESTART = "its node's startd has not been restarted since orders were configured there"
+NOT_INSTALLED = f"its node shows no {ORDERS}: the drop-in of drainwise is not in force there"
+NOT_IN_FORCE = "on its node ENABLE_RUNTIME_CONFIG or the job hooks of drainwise are not in force"
+
+_DONE_BY: Mapping[str, str] = {
+    RESTART: (
+        "until the startd is restarted: the next reboot will do. condor_restart -peaceful -startd takes no job on the"
+        " node until its last one has ended: one node after the other. Any other restart evicts them"
+    ),
+    NOT_IN_FORCE: (
+        "since ENABLE_RUNTIME_CONFIG or the job hooks of drainwise are not in force there: drainwise check htcondor"
+    ),
+}
+
+
+def why_no_orders(ad: Ad) -> str:
+    """Say why the node of this slot takes no orders, "" when it does or does not say."""
+    if ORDERS not in ad:
+        return NOT_INSTALLED
+    since, started = ad.get(ORDERS_SINCE), ad.get(STARTD_START)
+    if type(since) is not int:
+        return ""
+    if since == NEVER:
+        return NOT_IN_FORCE
+    return RESTART if type(started) is int and started < since else ""
+
 
 SILENT_AFTER = 900
 """Seconds after which the collector's ad of a daemon is too old; the collector itself forgets it about then."""
@@ -266,3 +308,31 @@ def pilot_of(
         holds=slot.holds,
         identity=sent.get(job),
     )
+
+
+def closed_pilots(pilots: Iterable[Pilot], slots: Iterable[Slot]) -> Iterator[Pilot]:
+    """Yield the pilots; each without a reason gets the one that another slot of its node shows.
+
+    A dynamic slot that was just made shows nothing of the cron's before its next run.
+    """
+    reasons = {slot.machine: why for slot in slots if (why := why_no_orders(slot.ad)) in _DONE_BY}
+    for pilot in pilots:
+        why = "" if pilot.cannot else reasons.get(pilot.node, "")
+        yield replace(pilot, cannot=why) if why else pilot
+
+
+def closed_notices(slots: Iterable[Slot]) -> tuple[str, ...]:
+    """Write a sentence for each reason: how many nodes take no orders, some of their names, and what ends it.
+
+    Nodes without drainwise are not meant: a site may have them on purpose, and their pilots have the reason.
+    """
+    nodes: dict[str, set[str]] = {}
+    for slot in slots:
+        why = why_no_orders(slot.ad)
+        if why in _DONE_BY:
+            nodes.setdefault(why, set()).add(slot.machine)
+    found = []
+    for why, names in sorted(nodes.items()):
+        takes = "1 node takes" if len(names) == 1 else f"{len(names)} nodes take"
+        found.append(f"{takes} no orders {_DONE_BY[why]} ({named(names, 5)})")
+    return tuple(found)

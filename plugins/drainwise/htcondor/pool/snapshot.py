@@ -18,24 +18,15 @@ from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others
 from drainwise.htcondor.demand.demand import DemandLimits, demand_of
 from drainwise.htcondor.demand.idle_jobs import Told
 from drainwise.htcondor.demand.resources import resources_of
-from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
-from drainwise.htcondor.pool.shares import (
-    AccountingRecord,
-    Accounts,
-    Use,
-    accounting_record,
-    accounts_of,
-    groups,
-    rooms,
-    user_priorities,
-    uses_of,
-)
+from drainwise.htcondor.pool.shares import Accountant, Use, accounting_record
 from drainwise.htcondor.pool.slots import (
     SILENT_AFTER,
     Slot,
     at_floor,
     client_of,
+    closed_notices,
+    closed_pilots,
     given_back,
     heard_lately,
     pilot_of,
@@ -76,13 +67,13 @@ def snapshot_of(
     collector that has just started, no accounting although slots are in use, or far fewer slots in use than the
     accountant charges.
     """
-    records = [record for record in map(accounting_record, others.accounting) if record is not None]
-    known, startds, names = groups(records), Startds(others.startds), Accounts(records)
-    seen = _seen(slot_ads, startds, names, now, resources_of(others.startds), clients, sent)
+    accountant = Accountant(filter(None, map(accounting_record, others.accounting)))
+    startds = Startds(others.startds)
+    seen = _seen(slot_ads, startds, accountant, now, resources_of(others.startds), clients, sent)
     slots = counted_once(seen.slots, startds, now)
     require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now, silent)
     charged = [slot for slot in slots if slot.submitter is not None]
-    _require_whole(slots, seen.gone, charged, others.accounting, records, now)
+    _require_whole(slots, seen.gone, charged, others.accounting, accountant, now)
     slots, claimed = ([slot for slot in some if not slot.is_backfill] for some in (slots, charged))
     shared = set(startds.second.values())
     ratio, strange = _cores_per_weight([slot for slot in slots if startds.place_of(slot.name) not in shared])
@@ -91,27 +82,29 @@ def snapshot_of(
     answer = told() if told is not None else None
     jobs = answer if isinstance(answer, Told) else None
     submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
-    limits = _limits(slots, held, startds, {name: room * ratio for name, room in rooms(records).items()}, ratio)
-    demand = demand_of(submitters, others.schedds, limits, jobs, names.__getitem__)
+    limits = _limits(slots, held, startds, accountant.rooms(ratio), ratio)
+    demand = demand_of(submitters, others.schedds, limits, jobs, accountant.account_of)
     in_use = [(slot.submitter or "", slot.cores - slot.unpaid) for slot in held]
-    uses = uses_of(in_use, demand.waiting, records, known, names, ratio)
+    uses = accountant.uses(in_use, demand.waiting, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
     places = () if jobs is None else places_of(jobs.places, claimed, back, startds, now)
     cores = sum(slot.cores - slot.lent for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
-    accounts = accounts_of(uses, records, known, ratio, cores)
+    accounts = accountant.accounts(uses, ratio, cores)
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     pilots = tuple(closed_pilots(with_parts(seen.pilots(), slots, startds, now), slots))
-    floors = {record.name: record.floor * ratio for record in records if record.floor and not record.is_group}
+    floors = {
+        record.name: record.floor * ratio for record in accountant.records if record.floor and not record.is_group
+    }
     return Snapshot(
         taken=now,
         pilots=at_floor(pilots, floors, {slot.name: slot.submitter or "" for slot in charged}) if floors else pilots,
         accounts=accounts,
         free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
-        user_priorities=user_priorities(((slot.owner, slot.submitter) for slot in charged), records),
+        user_priorities=accountant.user_priorities((slot.owner, slot.submitter) for slot in charged),
         notices=(
             *closed_notices(slots),
             *no_more_lent_notices(slots),
-            *_notices_of(slots, seen, strange, records),
+            *_notices_of(slots, seen, strange, accountant),
             *((f"demand counts by cores alone: {answer}",) if isinstance(answer, str) else ()),
             *demand.notices,
         ),
@@ -153,7 +146,7 @@ class _Seen:
 def _seen(
     slot_ads: Iterable[Ad],
     startds: Startds,
-    names: Accounts,
+    accountant: Accountant,
     now: int,
     resources: Sequence[str],
     clients: ClientRules | None,
@@ -173,7 +166,7 @@ def _seen(
             seen.slots.append(slot)
             if slot.submitter is not None:
                 hooks, place = since.get(slot.machine), startds.place_of(slot.name)
-                pilot = pilot_of(slot, names[slot.submitter], now, hooks, place, sent)
+                pilot = pilot_of(slot, accountant.account_of(slot.submitter), now, hooks, place, sent)
                 if pilot is not None:
                     client = client_of(slot, pilot.account, clients).name
                     pilot = pilot if client == pilot.client else replace(pilot, client=client)
@@ -221,9 +214,7 @@ def _cores_per_weight(slots: Sequence[Slot]) -> tuple[float, list[Slot]]:
     return sum(slot.cores for slot in sound) / math.fsum(slot.weight for slot in sound), strange
 
 
-def _notices_of(
-    slots: Sequence[Slot], seen: _Seen, strange: Sequence[Slot], records: Sequence[AccountingRecord]
-) -> Iterator[str]:
+def _notices_of(slots: Sequence[Slot], seen: _Seen, strange: Sequence[Slot], accountant: Accountant) -> Iterator[str]:
     """Name the parts of the answer that were not believed, and why."""
     gone, odd = seen.gone, seen.odd
     if gone:
@@ -242,7 +233,7 @@ def _notices_of(
     if asleep:
         yield f"{named(asleep)}: Offline = true is not believed of a slot in use; who may WRITE to its startd set it"
     for unsure in (False, True):
-        lines = [record for record in records if record.odd and record.unsure is unsure]
+        lines = [record for record in accountant.records if record.odd and record.unsure is unsure]
         if lines:
             what = f"the accounting of {named(record.name for record in lines)} says a {lines[0].odd} that cannot be"
             yield f"{what}: neither they nor their groups' trees give back or get any cores" if unsure else what
@@ -253,7 +244,7 @@ def _require_whole(
     gone: Sequence[Slot],
     claimed: Sequence[Slot],
     account_ads: Sequence[Ad],
-    records: Sequence[AccountingRecord],
+    accountant: Accountant,
     now: int,
 ) -> None:
     """Raise PoolUnreachable for an answer that cannot be whole and of now (UNIX s).
@@ -272,13 +263,13 @@ def _require_whole(
         raise PoolUnreachable(f"a stale answer: {len(gone)} of {known} slots were not heard of for three updates")
     if not claimed:
         return
-    if not any(not record.is_group for record in records):
+    if not any(not record.is_group for record in accountant.records):
         raise PoolUnreachable(
             f"incomplete answer: {len(claimed)} slots in use and no accounting in the collector; is the negotiator up?"
         )
     if not any(heard_lately(ad, now) for ad in account_ads):
         raise PoolUnreachable(f"a stale answer: the accounting is older than {SILENT_AFTER} s; is the negotiator up?")
-    charged = sum(record.slots for record in records if not record.is_group)
+    charged = sum(record.slots for record in accountant.records if not record.is_group)
     if charged - len(claimed) > max(_MISSING_SLOTS, charged / 2):
         raise PoolUnreachable(
             f"incomplete answer: {len(claimed)} slots in use where the negotiator charges for {charged:.0f}"

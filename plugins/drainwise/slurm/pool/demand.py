@@ -200,9 +200,8 @@ class SlurmDemand:
         """Return what a job takes of each of `count` nodes of these classes, where that differs the most."""
         memory = _memory(job, count) if self._rules.selection.memory else 0
         nodes = [spot.nodes.sample for spot in spots]
-        cores = max(
-            (_granted(-(-job.cores // count), job.threads, node) for node in nodes), default=-(-job.cores // count)
-        )
+        each = -(-job.cores // count)
+        cores = max((_granted(each, job.threads, node) for node in nodes), default=each)
         others = [(shared_cores(name), cores) for name in self._bounded_partition(job)]
         return amounts_of(cores, memory, with_shards(job.gres, (node.gres for node in nodes)), others)
 
@@ -280,18 +279,14 @@ class SlurmDemand:
             f"{tasks} waiting {'job is' if tasks == 1 else 'jobs are'} held back by a limit of the accounting: {limit}"
             for limit, tasks in sorted(self._allowance.held_back.items())
         ]
-        return (*found, *self._impossible_notice())
-
-    def _impossible_notice(self) -> tuple[str, ...]:
-        if not self._impossible:
-            return ()
-        shown = ", ".join(self._impossible[:_SHOWN]) + (", …" if len(self._impossible) > _SHOWN else "")
-        count = len(self._impossible)
-        what = "1 waiting job is" if count == 1 else f"{count} waiting jobs are"
-        return (
-            f"{what} no demand, as no nodes that take jobs have the cores, memory, features and other resources, or are"
-            f" for them: {shown}",
-        )
+        if count := len(self._impossible):
+            shown = ", ".join(self._impossible[:_SHOWN]) + (", …" if count > _SHOWN else "")
+            what = "1 waiting job is" if count == 1 else f"{count} waiting jobs are"
+            found.append(
+                f"{what} no demand, as no nodes that take jobs have the cores, memory, features and other resources, or"
+                f" are for them: {shown}"
+            )
+        return tuple(found)
 
 
 def _counted(job: SlurmJob, want: Wanted) -> Asked:
@@ -326,11 +321,6 @@ def _granted(cores: int, threads: int | None, node: SlurmNode) -> int:
     return -(-cores // node.grain) * node.grain
 
 
-def _memory(job: SlurmJob, count: int) -> int:
-    """Return the MiB that a job wants on each of `count` nodes."""
-    return -(-(job.memory or 0) // (count * _MIB))
-
-
 def _fits(spot: _Spot, needs: Amounts, job: SlurmJob, count: int) -> bool:
     node = spot.nodes.sample
     if spot.cpus < needs.cores or node.disk < job.disk:
@@ -353,6 +343,11 @@ def _asks(job: SlurmJob, in_the_way: Iterable[str]) -> str:
     said = [f"--{name}={value}" for name, value in asked.items() if value]
     said += [f"too long for the time before reservation {name}" for name in sorted(in_the_way)]
     return one_line(", ".join(said), _LONGEST)
+
+
+def _memory(job: SlurmJob, count: int) -> int:
+    """Return the MiB that a job wants on each of `count` nodes."""
+    return -(-(job.memory or 0) // (count * _MIB))
 
 
 @dataclass(frozen=True)

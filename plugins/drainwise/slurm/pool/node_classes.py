@@ -6,12 +6,14 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import NodeReservation
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.node.host_list import hosts
 
+_HAS = attrgetter("cpus", "memory", "gres", "disk")
 MOST_LISTS = 64
 """Lists of nodes that jobs ask for by name and that are looked at: each may make a class of its nodes."""
 
@@ -53,16 +55,7 @@ class NodeClasses:
         for node in known.values():
             mine = reserved.get(node.name, [])
             if node.takes_jobs or (node.reserved and any(one.active for one in mine)):
-                of = (
-                    node.partitions,
-                    node.features,
-                    node.cpus,
-                    node.memory,
-                    node.gres,
-                    node.disk,
-                    node.grain,
-                    node.sockets,
-                )
+                of = (node.partitions, node.features, *_HAS(node), node.grain, node.sockets)
                 found[of, tuple(mine), within.get(node.name, frozenset())].append(node)
         self.all = tuple(_class(alike, mine, lists) for (_, mine, lists), alike in found.items())
         self.class_of = {node.name: one.name for one, alike in zip(self.all, found.values()) for node in alike}
@@ -106,15 +99,7 @@ def _class(alike: Sequence[SlurmNode], mine: tuple[NodeReservation, ...], lists:
     node = alike[0]
     names = sorted(node.partitions)
     inner = [one.name for one in mine if one.active]
-    facts: tuple[object, ...] = (
-        names,
-        sorted(node.features),
-        node.cpus,
-        node.memory,
-        node.gres,
-        node.disk,
-        sorted(lists),
-    )
+    facts: tuple[object, ...] = (names, sorted(node.features), *_HAS(node), sorted(lists))
     if node.grain > 1 or node.sockets > 1:
         facts += (node.grain, node.sockets)
     said = repr((facts, [(one.name, one.active) for one in mine]))

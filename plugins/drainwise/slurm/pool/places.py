@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from drainwise.common.printable import one_line
 from drainwise.pool.amounts import Amounts
@@ -13,7 +12,7 @@ from drainwise.pool.facts import Piece
 from drainwise.pool.job_kinds import Place
 from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import NodeReservation, Partition
+from drainwise.slurm.cluster.rules import ClusterRules, NodeReservation
 from drainwise.slurm.jobs.gres import Gres, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.demand import Wanted, amounts_of, shared_cores
@@ -25,19 +24,12 @@ _MIB = 1 << 20
 _LONGEST = 80
 
 
-def holdings(
-    jobs: Iterable[SlurmJob],
-    nodes: Iterable[SlurmNode],
-    memory: bool,
-    partitions: Mapping[str, Partition] = MappingProxyType({}),
-) -> dict[int, Amounts]:
-    """Return what each of these jobs, of one node, has there, by its number; memory: whether it has that to itself.
+def holdings(jobs: Sequence[SlurmJob], nodes: Iterable[SlurmNode], rules: ClusterRules) -> dict[int, Amounts]:
+    """Return what each of these jobs, of one node, has there, by its number.
 
-    partitions: the cluster's; some bound the cores that their jobs have together on a node.
+    rules: whether jobs have memory to themselves, and which partitions bound the cores of their jobs on a node.
     """
-    jobs, nodes = tuple(jobs), tuple(nodes)
-    had = {node.name: node.gres for node in nodes if node.gres}
-    bounded = bounded_partitions(partitions)
+    bounded = _bounded(rules)
     typed = {node.name: node for node in nodes if node.gres}
     there: dict[str, list[SlurmJob]] = defaultdict(list)
     for job in jobs:
@@ -49,21 +41,21 @@ def holdings(
     return {
         job.number: amounts_of(
             job.cores,
-            -(-(job.memory or 0) // _MIB) if memory else 0,
-            with_shards(gres[job.number], (had.get(job.node, ()),)),
+            -(-(job.memory or 0) // _MIB) if rules.selection.memory else 0,
+            with_shards(gres[job.number], (typed[job.node].gres if job.node in typed else (),)),
             [(shared_cores(name), job.cores) for name in job.partitions if name in bounded],
         )
         for job in jobs
     }
 
 
-def bounded_partitions(partitions: Mapping[str, Partition]) -> frozenset[str]:
-    """Return those whose jobs may have so many cores of a node together."""
-    return frozenset(name for name, one in partitions.items() if one.cpus_on(1) is not None)
+def _bounded(rules: ClusterRules) -> frozenset[str]:
+    """Return the partitions whose jobs may have so many cores of a node together."""
+    return frozenset(name for name, one in rules.partitions.items() if one.cpus_on(1) is not None)
 
 
 def pieces_of(
-    allocations: Mapping[int, Allocation], classes: Mapping[str, str], memory: bool
+    allocations: Mapping[int, Allocation], classes: Mapping[str, str], rules: ClusterRules
 ) -> dict[int, tuple[Piece, ...]]:
     """Return what each job of several nodes has on them, by its number; parameters as for `places_of`."""
     return {
@@ -71,7 +63,7 @@ def pieces_of(
             Piece(
                 one.node,
                 one.node if one.node in classes else "",
-                amounts_of(one.cores, one.memory if memory else 0, one.gres),
+                amounts_of(one.cores, one.memory if rules.selection.memory else 0, one.gres),
             )
             for one in allocation
         )
@@ -108,21 +100,20 @@ def places_of(
     nodes: Iterable[SlurmNode],
     classes: Mapping[str, str],
     held: Mapping[str, list[Amounts]],
-    memory: bool,
-    is_all_held: bool = True,
-    partitions: Mapping[str, Partition] = MappingProxyType({}),
+    rules: ClusterRules,
+    is_all_held: bool,
 ) -> tuple[Place, ...]:
     """Return the nodes that have a class as places.
 
     held: what jobs have on a node. It is not free, whatever sinfo says: that does not count jobs that are being ended,
-    and was asked at another moment. memory: whether jobs have memory to themselves. is_all_held: whether these are all
-    jobs; what sinfo has in use beside them is unseen then. partitions: as for `holdings`.
+    and was asked at another moment. rules: as for `holdings`. is_all_held: whether these are all jobs; what sinfo has
+    in use beside them is unseen then.
     """
     found = []
-    bounded = bounded_partitions(partitions)
+    bounded, memory = _bounded(rules), rules.selection.memory
     for node in nodes:
         if node.name in classes:
-            shared = {name: partitions[name].cpus_on(node.sockets) or 0 for name in bounded & node.partitions}
+            shared = {name: rules.partitions[name].cpus_on(node.sockets) or 0 for name in bounded & node.partitions}
             more = [(shared_cores(name), cores) for name, cores in shared.items()]
             total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres, more)
             used_gres = with_shards(node.used_gres, (node.gres,))

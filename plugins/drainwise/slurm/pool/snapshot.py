@@ -81,8 +81,8 @@ def snapshot_of(
     would_run = [job for job in jobs if _would_run(job)]
     classes = NodeClasses(nodes, rules.reservations, lists_of(would_run), now)
     on_one_node = [job for job in jobs if _holds_cores(job) and job.single]
-    holds = holdings(on_one_node, nodes, rules.selection.memory, rules.partitions)
-    pieces = pieces_of(allocations, classes.class_of, rules.selection.memory)
+    holds = holdings(on_one_node, nodes, rules)
+    pieces = pieces_of(allocations, classes.class_of, rules)
     on_nodes, joined = _joined([job for job in jobs if job.node], pieces, scope)
     runs = (
         _pilot(job, shares, now, grace, exposed, why, classes, holds, joined, clients, bool(scope))
@@ -98,7 +98,7 @@ def snapshot_of(
     for piece in (one for some in pieces.values() for one in some):
         held[piece.node].append(piece.holds)
     is_all_held = not odd and all(job.single or job.number in pieces for job in jobs if _holds_cores(job))
-    places = places_of(nodes, classes.class_of, held, rules.selection.memory, is_all_held, rules.partitions)
+    places = places_of(nodes, classes.class_of, held, rules, is_all_held)
     demand = SlurmDemand(classes, rules, pilots_on, now, shares.lineage)
     waiting = _waiting(would_run, jobs, shares, demand)
     waiting = list(by_whole_nodes(waiting, lambda want, jobs: nodes_of_user(want, jobs, places, users)))
