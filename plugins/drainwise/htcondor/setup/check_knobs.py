@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from drainwise.facts.written_units import format_duration
@@ -14,7 +14,7 @@ from drainwise.htcondor.setup.check_orders import judge_orders, judge_writers
 from drainwise.htcondor.setup.check_parts import judge_partial_return, judge_updates
 from drainwise.htcondor.setup.knobs import Knob, knobs, means_anyone, words
 from drainwise.htcondor.setup.render import drop_in_path, hooks_path, render
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, judged
 from drainwise.siteconfig import SiteConfig
 
 OLDEST = (23, 0)  # what the drop-ins do was measured on 23.9.6 and 25.14.1
@@ -32,19 +32,19 @@ def expected_knobs(site: SiteConfig, role: str) -> tuple[Knob, ...]:
 def judge_daemon(daemon: DaemonFacts, site: SiteConfig, wanted: Sequence[Knob]) -> Iterator[Finding]:
     """Judge one daemon, which must have the knobs `wanted`; what is dangerous is not also called missing."""
     if daemon.fault:
-        yield Finding(MISSING, daemon.machine, f"{daemon.role} daemon", f"it did not answer: {daemon.fault}")
+        yield Finding(MISSING, f"{daemon.role} daemon", f"it did not answer: {daemon.fault}")
         return
     if daemon.version and daemon.version < OLDEST:
         shown, oldest = (".".join(map(str, numbers)) for numbers in (daemon.version, OLDEST))
-        yield Finding(MISSING, daemon.machine, "HTCondor", f"older than {oldest}: never tried there", value=shown)
-    dangers = [finding for rule in _RULES[daemon.role] for finding in rule(daemon, site)]
+        yield Finding(MISSING, "HTCondor", f"older than {oldest}: never tried there", value=shown)
+    dangers = judged(daemon.machine, _RULES[daemon.role], daemon, site)
     yield from dangers
     named = {finding.what for finding in dangers}
     for knob in wanted:
         if knob.name not in named:
             value = daemon.knobs.get(knob.name.casefold())
             severity = OK if knob.in_force(value) else MISSING
-            yield Finding(severity, daemon.machine, knob.name, knob.why, knob.line, value or "")
+            yield Finding(severity, knob.name, knob.why, knob.line, value or "")
 
 
 def _seconds(daemon: DaemonFacts, name: str) -> int | None:
@@ -62,7 +62,7 @@ def _exit_hook(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     for name, value in daemon.knobs.items():
         if name.endswith("_hook_job_exit") and value.strip():
             why = "jobs with file transfer start again after their end (25.14.1)"
-            yield Finding(DANGEROUS, daemon.machine, name.upper(), why, f"{name.upper()} =", value)
+            yield Finding(DANGEROUS, name.upper(), why, f"{name.upper()} =", value)
 
 
 def _open_sandboxes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def _open_sandboxes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     if value.casefold() in {"group", "world"}:
         why = "other users of the node can read the jobs' directories; publishing the reports does not need it"
         name = "JOB_EXECDIR_PERMISSIONS"
-        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = user", value)
+        yield Finding(DANGEROUS, name, why, f"{name} = user", value)
 
 
 def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
             rest = [word for word in names if word not in wide]
             rest += ["PILOT_RECLAIM", "PILOT_RECLAIM_ROOM"] * (level == "administrator")
             line = f"{name.upper()} = {' '.join(dict.fromkeys(rest))}".rstrip()
-            yield Finding(DANGEROUS, daemon.machine, name.upper(), why, line, value)
+            yield Finding(DANGEROUS, name.upper(), why, line, value)
 
 
 def _who_is_administrator(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -99,13 +99,13 @@ def _who_is_administrator(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Findin
     usual = ["root@$(UID_DOMAIN)", "condor@$(UID_DOMAIN)"]
     if not any(lists.values()):
         why = "nobody may give orders to this node; name the agent's identity, too"
-        yield Finding(MISSING, daemon.machine, names[0], why, f"{names[0]} = {', '.join(usual)}")
+        yield Finding(MISSING, names[0], why, f"{names[0]} = {', '.join(usual)}")
     for name, value in lists.items():
         present = words(value)
         named = [word for word in present if not means_anyone(word)]
         if len(named) < len(present):
             why = "any user can end any pilot, and stop the node"
-            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {', '.join(named or usual)}", value)
+            yield Finding(DANGEROUS, name, why, f"{name} = {', '.join(named or usual)}", value)
 
 
 def _busy_cron(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -114,14 +114,14 @@ def _busy_cron(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
     period = daemon.knobs.get(f"startd_cron_{site.htcondor.hook_keyword}_period".casefold(), "").strip()
     if mode.casefold() == "waitforexit" and period.rstrip("smhSMH") in {"", "0"}:
         why = "a cron that fails at once is started again hundreds of times a second"
-        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = Periodic", mode)
+        yield Finding(DANGEROUS, name, why, f"{name} = Periodic", mode)
 
 
 def _late_orders(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
     name, interval, grace = "STARTER_UPDATE_INTERVAL", _seconds(daemon, "STARTER_UPDATE_INTERVAL"), site.reclaim.grace
     if interval is not None and interval >= grace:
         why = f"a pilot may receive an order only after its deadline ([reclaim] grace {format_duration(grace)})"
-        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {site.htcondor.update_interval}", str(interval))
+        yield Finding(DANGEROUS, name, why, f"{name} = {site.htcondor.update_interval}", str(interval))
 
 
 def _early_signal(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -132,7 +132,7 @@ def _early_signal(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
             f" {format_duration(grace)}"
         )
         line = f"{name} = {site.htcondor.max_vacate_time or min(600, grace // 2)}"
-        yield Finding(DANGEROUS, daemon.machine, name, why, line, format_duration(before))
+        yield Finding(DANGEROUS, name, why, line, format_duration(before))
 
 
 def _users_attributes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def _users_attributes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
         if copied:
             rest = " ".join(word for word in present if word not in copied)
             why = f"copies {', '.join(copied)} from the user's job over what the node publishes"
-            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {rest}".rstrip(), " ".join(present))
+            yield Finding(DANGEROUS, name, why, f"{name} = {rest}".rstrip(), " ".join(present))
 
 
 def _broken_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def _broken_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     if _ORDER_LIST.fullmatch(value) is None:
         why = "not a list of <GlobalJobId>@<JobStart>=<deadline>: no slot of the node can read its order"
         line = f'condor_config_val -name {daemon.machine} -startd -rset "PILOT_RECLAIM ="'
-        yield Finding(DANGEROUS, daemon.machine, "PILOT_RECLAIM", why, line, value[:80])
+        yield Finding(DANGEROUS, "PILOT_RECLAIM", why, line, value[:80])
 
 
 def _wasteful_negotiator(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -166,18 +166,16 @@ def _wasteful_negotiator(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Find
         why = "it is evaluated before PREEMPTION_RANK: -Cpus and -Memory there take the most wasteful slot first"
         if "pilot" in rank.casefold():
             why = "it is evaluated before PREEMPTION_RANK: what one user's pilots claim moves kills to other users"
-        yield Finding(DANGEROUS, daemon.machine, name, why, line, rank)
+        yield Finding(DANGEROUS, name, why, line, rank)
     if by_waste and not daemon.knobs.get("group_names", "").strip():
         why = "the negotiator's policy moves cores between groups by their quotas; without groups it does nothing"
         line = "GROUP_NAMES = group_a, group_b   (and GROUP_QUOTA_group_a = ... for each)"
-        yield Finding(MISSING, daemon.machine, "GROUP_NAMES", why, line)
+        yield Finding(MISSING, "GROUP_NAMES", why, line)
 
 
 def _other_drains(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
     yield from judge_defrag(daemon, site, expected_knobs(site, "central"))
 
-
-Rule = Callable[[DaemonFacts, SiteConfig], Iterator[Finding]]
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     "execute": (

@@ -22,35 +22,35 @@ def restart_line(node: str) -> str:
 
 def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     """Judge whether this startd would take an order of the caller, and what must be done where it would not."""
-    trial, machine, what = daemon.trial, daemon.machine, "orders"
+    trial, what = daemon.trial, "orders"
     if trial is None:
         return
     who, names = trial.identity, _list(daemon, "ADMINISTRATOR")
     if not who:
         why = "the startd does not authenticate the caller by any method that both know, so it takes no order"
         line = "SEC_DEFAULT_AUTHENTICATION_METHODS = FS, IDTOKENS   (and a token for the agent)"
-        yield Finding(MISSING, machine, what, why, line)
+        yield Finding(MISSING, what, why, line)
     elif not trial.allowed and trial.by_root:
         why = (
             f"this startd knows the agent as {who} and does not give it the level ADMINISTRATOR: it refuses every"
             " order. Add the line there and condor_reconfig; or give the agent a token of an identity that stands"
             " there, in the directory that SEC_TOKEN_DIRECTORY names, for root also in /etc/condor/tokens.d"
         )
-        yield Finding(MISSING, machine, what, why, f"{names} = $({names}), {who}", who)
+        yield Finding(MISSING, what, why, f"{names} = $({names}), {who}", who)
     elif not trial.allowed:
         why = f"this startd knows who runs this check as {who}, who may give no orders: nothing is said of the agent"
-        yield Finding(MISSING, machine, what, why, "sudo drainwise check htcondor   (as the agent's user)", who)
+        yield Finding(MISSING, what, why, "sudo drainwise check htcondor   (as the agent's user)", who)
     elif trial.taken is False and daemon.knobs.get("enable_runtime_config", "").strip().casefold() == "true":
         why = (
             "the startd has not been started since ENABLE_RUNTIME_CONFIG is set, which counts from its start: it"
             f" refuses every order. {RESTARTS}; without -peaceful they are killed"
         )
-        yield Finding(MISSING, machine, what, why, restart_line("NODE"), who)
+        yield Finding(MISSING, what, why, restart_line("NODE"), who)
     elif trial.taken is not False:  # else a knob of the drop-in is not in force, which has a line of its own
         why = "it takes orders of the caller" if trial.taken else "it gives the caller the level ADMINISTRATOR"
         if trial.beside:
             why += ", from its own machine; an agent elsewhere may come as another: run the check there, too"
-        yield Finding(OK, machine, what, why, value=who)
+        yield Finding(OK, what, why, value=who)
 
 
 def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -69,9 +69,9 @@ def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
         if daemon.knobs.get("legacy_allow_semantics", "").strip().casefold() == "true":
             why += "; but with LEGACY_ALLOW_SEMANTICS the schedds may need it, so they must be in the list"
             line += ", SCHEDD...   (the identity or host of each schedd)"
-        yield Finding(DANGEROUS, daemon.machine, what, why, line, f"{name} = {value}")
+        yield Finding(DANGEROUS, what, why, line, f"{name} = {value}")
     elif value:
-        yield Finding(OK, daemon.machine, what, "only whom the site names may change what it publishes", value=value)
+        yield Finding(OK, what, "only whom the site names may change what it publishes", value=value)
 
 
 def _list(daemon: DaemonFacts, level: str) -> str:

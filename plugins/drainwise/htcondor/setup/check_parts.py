@@ -23,7 +23,7 @@ def judge_partial_return(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Find
     if site.htcondor.partial_return == "yes" and daemon.version and daemon.version < FOLLOWS_WEIGHTS:
         shown = ".".join(map(str, daemon.version))
         why = "this release keeps a slot's weight of its match: who returns cores is charged for all of them to the end"
-        yield Finding(OK, daemon.machine, "HTCondor", why, value=shown)
+        yield Finding(OK, "HTCondor", why, value=shown)
 
 
 def judge_updates(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -35,4 +35,4 @@ def judge_updates(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
         if site.htcondor.partial_return == "yes":
             why += "; others wait as long for returned cores"
         line = f"UPDATE_INTERVAL = {most}   ([htcondor] slot_update_interval = {format_duration(most)})"
-        yield Finding(MISSING, daemon.machine, "UPDATE_INTERVAL", why, line, interval)
+        yield Finding(MISSING, "UPDATE_INTERVAL", why, line, interval)
