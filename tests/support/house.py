@@ -59,7 +59,10 @@ HOUSE = {
         plain=False,
     ),
     "slurm": Room(
-        EVERYWHERE, "who types the command", "facts install slurm.launch slurm.pool slurm.setup systems", plain=False
+        EVERYWHERE,
+        "who types the command",
+        "facts install pool slurm.launch slurm.pool slurm.setup systems",
+        plain=False,
     ),
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from drainwise.doctor.facts import CLONE, BatchFacts, MachineFacts, RenderedFact
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged, to_mend
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
 from drainwise.pool.node_versions import UNKNOWN, counted
 
 TOPICS = ("role", "installed", "rendered", "in force", "running", "allowed", "fresh", "versions")
@@ -90,16 +90,16 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
         yield Finding(MISSING, "rendered", f"{fault.path}: {fault.fault}", f"ls -l {fault.path}")
     stubs = [one.path for one in files if one.stub]
     if stubs:
-        why = f"{_first(stubs)}: left by a removal, does nothing, and the configuration may still name it"
+        why = f"{first_few(stubs, _SHOWN)}: left by a removal, does nothing, and the configuration may still name it"
         yield Finding(MISSING, "rendered", why, "take it out of the batch system's configuration, or install again")
     edited = [one.path for one in sound if one.edited]
     if edited:
-        yield Finding(OK, "rendered", f"edited here, and kept by an upgrade: {_first(edited)}")
+        yield Finding(OK, "rendered", f"edited here, and kept by an upgrade: {first_few(edited, _SHOWN)}")
     differing = [one.path for one in sound if one.differs and not one.edited]
     if differing:
         roles = [(one.system, role) for one in facts.batch for role in one.roles]
         system, role = roles[0] if roles else ("SYSTEM", "ROLE")
-        why = f"{facts.site or 'this version'} gives another text now: {_first(differing)}"
+        why = f"{facts.site or 'this version'} gives another text now: {first_few(differing, _SHOWN)}"
         yield Finding(MISSING, "rendered", why, f"drainwise config {system} --role {role} --out /")
 
 
@@ -155,7 +155,7 @@ def _fresh(facts: MachineFacts) -> Iterator[Finding]:
             last = "none ever" if newest is None else f"the last {_age(newest)} ago"
             yield Finding(OK, "fresh", f"{where}: {len(one.nodes) - len(silent)} of {len(one.nodes)} publish, {last}")
         if silent and one.in_force is not False:
-            yield Finding(MISSING, "fresh", f"silent: {_first(silent)}", f"drainwise check {one.system}")
+            yield Finding(MISSING, "fresh", f"silent: {first_few(silent, _SHOWN)}", f"drainwise check {one.system}")
         if one.standings:
             each = ", ".join(f"{number} {name}" for name, number in sorted(one.standings.items()))
             yield Finding(OK, "fresh", f"reports of pilots on {where}: {each}")
@@ -183,11 +183,6 @@ def _files(number: int) -> str:
 def _each(values: Iterable[str]) -> str:
     """Return what there is, each once, the most frequent first."""
     return ", ".join(value for value, _ in sorted(Counter(values).items(), key=lambda row: (-row[1], row[0]))) or "none"
-
-
-def _first(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _age(seconds: int) -> str:

@@ -5,7 +5,7 @@ A rule is a function: facts in, findings out. It says nothing where it does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 OK, MISSING, DANGEROUS = "ok", "missing", "dangerous"
@@ -46,6 +46,12 @@ def to_mend(findings: Iterable[Finding]) -> list[Finding]:
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings by severity, those of one severity in their order."""
     return sorted(findings, key=lambda finding: LEVELS.index(finding.severity))
+
+
+def first_few(names: Sequence[str], most: int = 5) -> str:
+    """Return at most so many of these names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def as_json(finding: Finding) -> dict[str, str]:

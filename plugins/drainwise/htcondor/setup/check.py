@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from drainwise.htcondor.node import CRON_HEARTBEAT
 from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, PoolFacts, SlotFacts
-from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon
-from drainwise.htcondor.setup.check_orders import restart_line
+from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon, restart_line
 from drainwise.htcondor.setup.knobs import words
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, hooks_path
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 
 from drainwise.facts.written_units import format_duration
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, judged
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, first_few, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
-from drainwise.slurm.setup.check_facts import ClusterFacts, first_few
+from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.check_merge import given_twice
 from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, hooks_of, names_hook
 

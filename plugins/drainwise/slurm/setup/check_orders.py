@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from drainwise.pool.finding import MISSING, OK, Finding
+from drainwise.pool.finding import MISSING, OK, Finding, first_few
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.setup.check_facts import ClusterFacts, first_few
+from drainwise.slurm.setup.check_facts import ClusterFacts
 
 _MANAGE = {"operator", "administrator"}  # the AdminLevels that may shorten another user's job
 
