@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from drainwise.doctor.facts import CLONE, BatchFacts, MachineFacts, RenderedFact
+from drainwise.doctor.facts import CLONE, MachineFacts, RenderedFact
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
 from drainwise.pool.node_versions import UNKNOWN, counted
 
@@ -37,16 +37,12 @@ def _role(facts: MachineFacts) -> Iterator[Finding]:
         yield Finding(DANGEROUS, "role", f"the site file cannot be used: {facts.site_fault}", f"correct {facts.site}")
     for one in facts.batch:
         title = f"{one.title} {one.version}".strip()
-        yield Finding(OK, "role", f"{', '.join(one.roles) or 'submit'} of {title}{_with_agent(one)}")
+        agent = "; the agent belongs here" if one.agent_here else ""
+        yield Finding(OK, "role", f"{', '.join(one.roles) or 'submit'} of {title}{agent}")
     if not facts.batch:
-        text = "no batch system of drainwise's here; the local one needs none"
-        yield Finding(OK, "role", text)
+        yield Finding(OK, "role", "no batch system of drainwise's here; the local one needs none")
     for fault in facts.faults:
         yield Finding(MISSING, "role", f"could not be looked at: {fault}")
-
-
-def _with_agent(one: BatchFacts) -> str:
-    return "; the agent belongs here" if one.agent_here else ""
 
 
 def _is_node(facts: MachineFacts) -> bool:
