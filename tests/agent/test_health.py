@@ -38,7 +38,7 @@ class Place:
     def found(self, acting: bool = True, here: bool = True, keeper: ServiceManager | None = None) -> dict[str, str]:
         """Severity by subject."""
         facts = self.seen(acting, here, keeper)
-        return {} if facts is None else {one.what: one.severity for one in judge(facts, "cm")}
+        return {} if facts is None else {one.what: one.severity for one in judge(facts)}
 
     def write(self, *events: dict[str, object]) -> None:
         for event in events:
@@ -109,7 +109,7 @@ def test_orders_that_failed_are_told_with_the_last_reason(place: Place) -> None:
     place.write(old, order("done", ""), order("failed", "n1 refused"), order("failed", "n2 refused"))
     facts = place.seen(acting=False)
     assert facts is not None
-    [found] = judge(facts, "cm")
+    [found] = judge(facts)
     assert (found.what, found.severity, found.value) == (
         "agent's orders",
         MISSING,

@@ -34,10 +34,10 @@ def test_a_node_of_slurm_is_checked_with_the_standard_library_alone() -> None:
 def test_findings_are_ordered_and_what_machines_share_stands_once() -> None:
     """The dangerous first; a pool of many nodes with one fault is one paragraph."""
     findings = [
-        Finding(OK, "n0", "A", "fine"),
-        *(Finding(MISSING, f"n{number}", "B", "because", "B = 1", "0") for number in range(6)),
-        Finding(DANGEROUS, "n1", "C", "oh", "C =\nD = 2"),
-        Finding(MISSING, "n7", "B", "because", "B = 1", "7"),
+        Finding(OK, "A", "fine", machine="n0"),
+        *(Finding(MISSING, "B", "because", "B = 1", "0", machine=f"n{number}") for number in range(6)),
+        Finding(DANGEROUS, "C", "oh", "C =\nD = 2", machine="n1"),
+        Finding(MISSING, "B", "because", "B = 1", "7", machine="n7"),
     ]
     assert check.as_text(findings).split("\n") == [
         "dangerous C on n1",
@@ -64,18 +64,18 @@ def test_findings_are_ordered_and_what_machines_share_stands_once() -> None:
 def test_nothing_is_cut_off() -> None:
     """The line to add can be copied, however long it is."""
     line = "X = " + "y" * 500
-    assert line in check.as_text([Finding(MISSING, "n", "X", "w" * 300, line)])
+    assert line in check.as_text([Finding(MISSING, "X", "w" * 300, line, machine="n")])
 
 
 def test_what_a_daemon_answered_cannot_steer_the_terminal() -> None:
     """Hostile case 41: control characters of a value or a name are not printed."""
-    text = check.as_text([Finding(MISSING, "n\x1b[2J", "X", "why", "line", "a\rb\x1b]0;x\x07")])
+    text = check.as_text([Finding(MISSING, "X", "why", "line", "a\rb\x1b]0;x\x07", machine="n\x1b[2J")])
     assert text.replace("\n", "").isprintable()
 
 
 def test_json_has_every_finding() -> None:
     """Whole, with what is in order."""
-    findings = [Finding(OK, "n", "A", "fine"), Finding(DANGEROUS, "n", "C", "oh", "C =", "1")]
+    findings = [Finding(OK, "A", "fine", machine="n"), Finding(DANGEROUS, "C", "oh", "C =", "1", "n")]
     assert [Finding(**one) for one in json.loads(check.as_json(findings))["findings"]] == findings
 
 

@@ -180,7 +180,7 @@ def test_without_a_site_file_the_defaults_are_right(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is named must be there."""
-    monkeypatch.setattr("drainwise.cli.config_commands.check.DEFAULT_SITE_FILE", "/no/site.ini")
+    monkeypatch.setattr("drainwise.cli.config.DEFAULT_SITE_FILE", "/no/site.ini")
     assert main(["config", "check"]) == 0
     assert capsys.readouterr().out.startswith("no site file /no/site.ini: no fault; 0 keys are set, ")
     assert main(["config", "check", "--site", "/no/other.ini"]) == 2

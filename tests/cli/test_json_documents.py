@@ -152,7 +152,7 @@ def of_a_machine(pool: AlicesPool, place: Path, capsys: pytest.CaptureFixture[st
     write_directory(str(place / "machine"), machine_values(host))
     write_directory(str(place / "job"), job_values(job, host))
     words = ("--machine", str(place / "machine"), "--job", str(place / "job"), "--json")
-    findings = [Finding(OK, "n0", "A", "fine"), Finding(MISSING, "n1", "B", "because", "B = 1", "0")]
+    findings = [Finding(OK, "A", "fine", machine="n0"), Finding(MISSING, "B", "because", "B = 1", "0", "n1")]
     return {
         "shutdown": [said(capsys, "shutdown", "--file", str(place / "plan"), "--json")],
         "site file": [said(capsys, "config", "check", "--site", str(site), "--json", codes=(1,))],

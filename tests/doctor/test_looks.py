@@ -11,9 +11,17 @@ import pytest
 
 import drainwise
 from drainwise.doctor.facts import CLONE, RenderedFact
-from drainwise.doctor.installation import installation, release_version
-from drainwise.doctor.rendered import rendered_fact, rendered_files
-from drainwise.doctor.running import AGENT, NODE_AGENT, SERVER, name_of, running_processes
+from drainwise.doctor.looks import (
+    AGENT,
+    NODE_AGENT,
+    SERVER,
+    installation,
+    name_of,
+    release_version,
+    rendered_fact,
+    rendered_files,
+    running_processes,
+)
 from drainwise.install.edited_files import STUB, signed
 from drainwise.install.rendered_tree import RenderedFile
 

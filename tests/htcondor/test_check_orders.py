@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from drainwise.htcondor.setup.check_facts import DaemonFacts, OrderTrial
-from drainwise.htcondor.setup.check_knobs import expected_knobs
-from drainwise.htcondor.setup.check_orders import judge_orders, judge_writers
+from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_orders, judge_writers
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
 

@@ -14,8 +14,7 @@ import pytest
 from drainwise.htcondor.node.job_directories import JobSandbox
 from drainwise.htcondor.node.parts import returned_by
 from drainwise.htcondor.setup.check_facts import DaemonFacts
-from drainwise.htcondor.setup.check_knobs import expected_knobs
-from drainwise.htcondor.setup.check_parts import judge_partial_return, judge_updates
+from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_partial_return, judge_updates
 from drainwise.htcondor.setup.render import ROLES, render
 from drainwise.pilotad.partial_return import ReturnedPart
 from drainwise.pool.finding import MISSING, OK

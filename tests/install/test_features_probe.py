@@ -39,7 +39,7 @@ def site(url: str | None) -> SiteConfig:
 
 
 def found(url: str, facts: FeatureServerFacts) -> list[tuple[str, str, str]]:
-    return [(one.severity, one.why, one.line) for one in judge_server(url, "n1", facts, NOW)]
+    return [(one.severity, one.why, one.line) for one in judge_server(url, facts, NOW)]
 
 
 def test_one_that_answers(tmp_path: Path) -> None:

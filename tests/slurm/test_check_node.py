@@ -44,7 +44,7 @@ class Node:
 
     def found(self) -> list[Finding]:
         facts = ClusterFacts(self.live, {}, (), (), history=self.history)
-        return list(judge_hooks(hook_files(facts, self.site), "n1"))
+        return list(judge_hooks(hook_files(facts, self.site)))
 
 
 @pytest.fixture

@@ -59,7 +59,10 @@ HOUSE = {
         plain=False,
     ),
     "slurm": Room(
-        EVERYWHERE, "who types the command", "facts install slurm.launch slurm.pool slurm.setup systems", plain=False
+        EVERYWHERE,
+        "who types the command",
+        "facts install pool slurm.launch slurm.pool slurm.setup systems",
+        plain=False,
     ),
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
@@ -146,15 +149,11 @@ HOUSE = {
         EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
     ),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
-    "cli.config_commands": Room(EVERYWHERE, "who types the command", "common install local siteconfig", plain=False),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
-    "cli.doctor": Room(
-        EVERYWHERE, "who types the command", "cli cli.screen common doctor facts pool siteconfig systems"
-    ),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent agent.export cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate "
+        "agent agent.export cli.command_line cli.feature_commands cli.screen common doctor estimate "
         "estimate.records facts features install journal launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
         "requests service simulate "
@@ -197,7 +196,7 @@ BUDGETS = {
     "slurm/setup": Budget(1_054, "slurm.setup"),
     "cli": Budget(
         4_756,
-        "cli cli.command_line cli.config_commands cli.doctor cli.feature_commands cli.screen",
+        "cli cli.command_line cli.feature_commands cli.screen",
     ),
     "local": Budget(2_179, "local local.lease"),
     "launch": Budget(2_067, "launch launch.choice launch.files launch.run"),

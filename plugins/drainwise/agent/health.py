@@ -66,29 +66,29 @@ class AgentFacts:
     unread: str = ""
 
 
-def judge(facts: AgentFacts, machine: str) -> Iterator[Finding]:
+def judge(facts: AgentFacts) -> Iterator[Finding]:
     """Yield the verdicts on the agent; none where this machine has no agent and needs none."""
     manager = facts.manager
     if manager is not None and (manager.fault or manager.starts >= _STARTS):
         ended = f"; started again {manager.starts} times in the last hour" if manager.starts else ""
         why = f"{manager.name} does not keep it running: {manager.fault or 'it ends again and again'}{ended}"
-        yield Finding(MISSING, machine, "agent", why, manager.look)
+        yield Finding(MISSING, "agent", why, manager.look)
     elif facts.unread:
-        yield Finding(OK, machine, "agent", f"this user cannot see whether it lives: {facts.unread}")
+        yield Finding(OK, "agent", f"this user cannot see whether it lives: {facts.unread}")
         return
     elif facts.holder is not None:
-        yield Finding(OK, machine, "agent", "an agent that acts is running", value=f"pid {facts.holder}")
+        yield Finding(OK, "agent", "an agent that acts is running", value=f"pid {facts.holder}")
     elif facts.wanted:
         why = f"[agent] act = yes, and no agent that acts is running here: nobody holds {facts.lock}"
         line = manager.look if manager else "systemctl enable --now drainwise-agent   (see docs/agent.md)"
-        yield Finding(MISSING, machine, "agent", why, line)
+        yield Finding(MISSING, "agent", why, line)
     name, reason = facts.state
     if facts.holder is not None and name == State.BACKING_OFF:
-        yield Finding(MISSING, machine, "agent's state", f"nothing is done: {reason}", "drainwise reclaim --once", name)
+        yield Finding(MISSING, "agent's state", f"nothing is done: {reason}", "drainwise reclaim --once", name)
     if facts.failed:
         why = f"the last one: {facts.failed[-1]}"
         shown = f"{len(facts.failed)} of {facts.given} orders of the last hour failed"
-        yield Finding(MISSING, machine, "agent's orders", why, f"see {facts.journal}", shown)
+        yield Finding(MISSING, "agent's orders", why, f"see {facts.journal}", shown)
 
 
 def facts_of(

@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,11 +45,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Inspect the pool; return 1 when something is missing or dangerous."""
-    from drainwise.pool.finding import OK
+    from drainwise.pool.finding import to_mend
 
     site, system = load(args.site), named(args.system, System.findings, "check")
     findings = system.findings(site, args, partial(agent_findings, args, site), show_progress)
-    bad = [finding for finding in findings if finding.severity != OK]
+    bad = to_mend(findings)
     remarks = _remarks(site, system)
     if args.json:
         print(as_json(findings, remarks))
@@ -77,11 +78,12 @@ def agent_findings(
     """Inspect the agent of `args.system` on this machine; here: whether an agent of it belongs here."""
     from drainwise.agent.health import facts_of, judge, systemd_manager
     from drainwise.cli.agent_place import journal_path, lock_of
+    from drainwise.pool.finding import judged
 
     place = argparse.Namespace(pool=args.system, directory=None, site=args.site, journal=None)
     lock, journal = lock_of(place).path, journal_path(place)
     facts = facts_of(lock, journal, site.agent.act == "yes", here, service or systemd_manager(), int(time.time()))
-    return () if facts is None else judge(facts, machine)
+    return () if facts is None else judged(machine, (judge,), facts)
 
 
 def show_progress(answered: int, total: int) -> None:
@@ -93,27 +95,20 @@ def show_progress(answered: int, total: int) -> None:
 
 def as_json(findings: Sequence[Finding], remarks: Sequence[str] = ()) -> str:
     """Write all findings, one object each, and the remarks."""
-    from dataclasses import asdict
+    from drainwise.pool import finding
 
-    return json.dumps(
-        document("check", {"findings": [asdict(finding) for finding in findings], "remarks": list(remarks)}), indent=2
-    )
+    rows = [finding.as_json(one) for one in findings]
+    return json.dumps(document("check", {"findings": rows, "remarks": list(remarks)}), indent=2)
 
 
 def as_text(findings: Iterable[Finding]) -> str:
     """Write one paragraph per finding, the dangerous ones first; what several machines share stands once."""
-    from drainwise.pool.finding import DANGEROUS, MISSING, OK
+    from drainwise.pool.finding import worst_first
 
     alike: dict[Finding, list[str]] = {}
-    for finding in sorted(findings, key=lambda one: (DANGEROUS, MISSING, OK).index(one.severity)):
-        alike.setdefault(_anywhere(finding), []).append(finding.machine)
+    for finding in worst_first(findings):
+        alike.setdefault(replace(finding, machine=""), []).append(finding.machine)
     return "\n".join(_paragraph(finding, machines) for finding, machines in alike.items())
-
-
-def _anywhere(finding: Finding) -> Finding:
-    from dataclasses import replace
-
-    return replace(finding, machine="")
 
 
 def _paragraph(finding: Finding, machines: Sequence[str]) -> str:
@@ -129,9 +124,7 @@ def _paragraph(finding: Finding, machines: Sequence[str]) -> str:
 
 
 def _summary(findings: Sequence[Finding]) -> str:
-    from drainwise.pool.finding import DANGEROUS, MISSING, OK
+    from drainwise.pool.finding import LEVELS
 
-    counts = (
-        f"{sum(one.severity == severity for one in findings)} {severity}" for severity in (DANGEROUS, MISSING, OK)
-    )
+    counts = (f"{sum(one.severity == level for one in findings)} {level}" for level in LEVELS)
     return f"{len({finding.machine for finding in findings})} machines: {', '.join(counts)}"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import os
 import sys
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from drainwise.cli.config_commands.check import add_check, check_site_file
 from drainwise.cli.text import document
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
+from drainwise.local.system import VARIABLE, default_directory
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 from drainwise.siteconfig.kinds import keys_of
+from drainwise.siteconfig.load import EffectiveValue, SiteReading, effective_values, examine
 from drainwise.siteconfig.node_sections import CONDITIONS, KIND, KindSection
-from drainwise.siteconfig.schema import SCOPE, SECTIONS, ScopeSection
+from drainwise.siteconfig.schema import SCOPE, SECTIONS, ScopeSection, SiteConfig
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System
 
@@ -67,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _differences(files: Sequence[RenderedFile], out: str) -> int:
     """Show what writing them would change; 1 where it would change something."""
-    from drainwise.cli.config_commands.diff import changes
+    from drainwise.install.edited_files import changes
 
     lines = list(changes(files, out))
     print("\n".join(map(printable, lines)) or f"{out} is as it would be written: nothing would change")
@@ -150,3 +153,86 @@ def example() -> str:
         if section == "reclaim":
             lines += _example_of(f"{SCOPE}scavengers", ScopeSection, ("jobs", "min_age", "multi_node"))
     return _HEAD + "\n".join(lines) + "\n"
+
+
+_LEFT_OUT = "(left out)"
+_ORIGIN_COLUMN = 46
+
+
+def add_check(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the sub-command."""
+    text = "check the site file: all faults at once with their lines; ends with 1 when there is one"
+    action = actions.add_parser("check", help=text, description=text)
+    action.add_argument(
+        "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
+    )
+    action.add_argument("--show", action="store_true", help="show every value that counts, and where it comes from")
+    action.add_argument("--json", action="store_true", help="print JSON: faults, and every value with its origin")
+
+
+def check_site_file(args: argparse.Namespace, head: Mapping[str, object]) -> int:
+    """Check the file and show what was asked for; 1 when there are faults. head: of the JSON document.
+
+    Raises ConfigurationError where the file cannot be read.
+    """
+    if args.site is None and not os.path.exists(DEFAULT_SITE_FILE):
+        reading = SiteReading(SiteConfig(), {}, ())
+    else:
+        reading = examine(DEFAULT_SITE_FILE if args.site is None else args.site)
+    if args.json:
+        print(json.dumps({**head, **_as_json(reading)}, indent=2))
+    else:
+        print("\n".join(map(printable, _lines(reading, args.show))))
+    return 1 if reading.faults else 0
+
+
+def _lines(reading: SiteReading, show: bool) -> Iterator[str]:
+    values = list(effective_values(reading))
+    if show:
+        for section, rows in itertools.groupby(values, key=lambda one: one.section):
+            yield f"[{section}]"
+            for one in rows:
+                yield f"{f'{one.key} = {one.value or _LEFT_OUT}':<{_ORIGIN_COLUMN}}  # {_origin(reading, one)}"
+            yield ""
+        origin = f"environment: ${VARIABLE}" if os.environ.get(VARIABLE) else "default"
+        yield f"{f'local batch system: {default_directory()}':<{_ORIGIN_COLUMN}}  # {origin}"
+        yield ""
+    yield from map(str, reading.faults)
+    yield from reading.config.former
+    file = reading.config.file or f"no site file {DEFAULT_SITE_FILE}"
+    count, written = len(reading.faults), sum(1 for one in values if one.line)
+    faults = f"{count} fault{'s' if count > 1 else ''}" if count else "no fault"
+    yield f"{file}: {faults}; {written} keys are set, {len(values) - written} have their default or are left out"
+
+
+def _origin(reading: SiteReading, one: EffectiveValue) -> str:
+    return f"{reading.config.file}:{one.line}" if one.line else "default"
+
+
+def _as_json(reading: SiteReading) -> dict[str, object]:
+    return {
+        "file": reading.config.file or None,
+        "faults": [
+            {
+                "line": one.line or None,
+                "section": one.section,
+                "key": one.key,
+                "value": one.value,
+                "expected": one.expected,
+            }
+            for one in reading.faults
+        ],
+        "read_no_more": list(reading.config.former),
+        "values": [
+            {
+                "section": one.section,
+                "key": one.key,
+                "value": one.value or None,
+                "origin": "file" if one.line else "default",
+                "line": one.line or None,
+            }
+            for one in effective_values(reading)
+        ],
+        "local_directory": default_directory(),
+        "local_directory_origin": "environment" if os.environ.get(VARIABLE) else "default",
+    }

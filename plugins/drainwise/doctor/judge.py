@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from drainwise.doctor.facts import CLONE, BatchFacts, MachineFacts, RenderedFact
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.doctor.facts import CLONE, MachineFacts, RenderedFact
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
 from drainwise.pool.node_versions import UNKNOWN, counted
 
 TOPICS = ("role", "installed", "rendered", "in force", "running", "allowed", "fresh", "versions")
@@ -21,174 +21,155 @@ _NOTHING = "nothing to mend here"
 
 def judge(facts: MachineFacts) -> list[Finding]:
     """Return the verdicts, at least one on each of TOPICS, in their order."""
-    found: list[Finding] = []
-    for topic, verdicts in zip(
-        TOPICS,
-        (
-            _role(facts),
-            _installed(facts),
-            _rendered(facts),
-            _in_force(facts),
-            _running(facts),
-            _allowed(facts),
-            _fresh(facts),
-            _versions(facts),
-        ),
-    ):
-        found += [Finding(severity, facts.host, topic, why, line) for severity, why, line in verdicts]
-    return found
+    return judged(facts.host, _RULES, facts)
 
 
 def next_step(findings: Iterable[Finding]) -> str:
     """Return what to do next, in one line: for the first topic with a danger, else the first with something missing."""
-    bad = [one for one in findings if one.severity != OK]
-    first = next((one for one in bad if one.severity == DANGEROUS), next(iter(bad), None))
+    first = next(iter(to_mend(findings)), None)
     if first is None:
         return _NOTHING
     return first.line.splitlines()[0] if first.line else f"{first.what}: {first.why}"
 
 
-_Verdict = tuple[str, str, str]
-
-
-def _role(facts: MachineFacts) -> Iterator[_Verdict]:
+def _role(facts: MachineFacts) -> Iterator[Finding]:
     if facts.site_fault:
-        yield DANGEROUS, f"the site file cannot be used: {facts.site_fault}", f"correct {facts.site}"
+        yield Finding(DANGEROUS, "role", f"the site file cannot be used: {facts.site_fault}", f"correct {facts.site}")
     for one in facts.batch:
         title = f"{one.title} {one.version}".strip()
-        yield OK, f"{', '.join(one.roles) or 'submit'} of {title}{_with_agent(one)}", ""
+        agent = "; the agent belongs here" if one.agent_here else ""
+        yield Finding(OK, "role", f"{', '.join(one.roles) or 'submit'} of {title}{agent}")
     if not facts.batch:
-        text = "no batch system of drainwise's here; the local one needs none"
-        yield OK, text, ""
+        yield Finding(OK, "role", "no batch system of drainwise's here; the local one needs none")
     for fault in facts.faults:
-        yield MISSING, f"could not be looked at: {fault}", ""
-
-
-def _with_agent(one: BatchFacts) -> str:
-    return "; the agent belongs here" if one.agent_here else ""
+        yield Finding(MISSING, "role", f"could not be looked at: {fault}")
 
 
 def _is_node(facts: MachineFacts) -> bool:
     return any(_NODE_ROLES & set(one.roles) for one in facts.batch)
 
 
-def _installed(facts: MachineFacts) -> Iterator[_Verdict]:
+def _installed(facts: MachineFacts) -> Iterator[Finding]:
     it = facts.installation
     packages = ", ".join(f"{name} {version}" for name, version in it.packages)
-    yield OK, f"{it.version} from {f'packages: {packages}' if packages else f'a {it.kind}'} ({it.place})", ""
+    why = f"{it.version} from {f'packages: {packages}' if packages else f'a {it.kind}'} ({it.place})"
+    yield Finding(OK, "installed", why)
     if it.unreadable:
-        yield DANGEROUS, f"the jobs' users cannot read the package: {it.unreadable}", _INSTALL
+        yield Finding(DANGEROUS, "installed", f"the jobs' users cannot read the package: {it.unreadable}", _INSTALL)
     if _is_node(facts) and not it.release:
-        yield MISSING, "jobs run here, and the hooks' package is not in /usr/share/drainwise", _INSTALL
+        why = "jobs run here, and the hooks' package is not in /usr/share/drainwise"
+        yield Finding(MISSING, "installed", why, _INSTALL)
     elif it.release and it.release != it.version and it.kind != CLONE:
         why = f"the hooks here use {it.release}, and this command is {it.version}"
-        yield MISSING, why, "install one version here: docs/install.md"
+        yield Finding(MISSING, "installed", why, "install one version here: docs/install.md")
     elif it.release:
-        yield OK, f"the hooks use {it.release}", ""
+        yield Finding(OK, "installed", f"the hooks use {it.release}")
     if any(one.agent_here for one in facts.batch):
         for name in (name for name in ("numpy", "jinja2") if not it.libraries.get(name)):
-            yield MISSING, f"the agent needs the Python package {name}", f"apt install python3-{name}"
+            why = f"the agent needs the Python package {name}"
+            yield Finding(MISSING, "installed", why, f"apt install python3-{name}")
         is_condor = any(one.system == "htcondor" and one.agent_here for one in facts.batch)
         if is_condor and not it.libraries.get("htcondor2"):
             why = "the agent needs HTCondor's Python bindings"
-            yield MISSING, why, "pip install --target /usr/local/lib/drainwise htcondor"
+            yield Finding(MISSING, "installed", why, "pip install --target /usr/local/lib/drainwise htcondor")
 
 
-def _rendered(facts: MachineFacts) -> Iterator[_Verdict]:
+def _rendered(facts: MachineFacts) -> Iterator[Finding]:
     files = facts.rendered
     sound = [one for one in files if not (one.fault or one.stub)]
     if not files:
-        yield OK, "no rendered files here", ""
+        yield Finding(OK, "rendered", "no rendered files here")
         return
-    yield (
-        OK,
-        f"{_files(len(sound))} from {_each(one.origin for one in sound)}, by {_each(_by(one) for one in sound)}",
-        "",
-    )
+    origins, versions = _each(one.origin for one in sound), _each(_by(one) for one in sound)
+    yield Finding(OK, "rendered", f"{_files(len(sound))} from {origins}, by {versions}")
     for fault in (one for one in files if one.fault):
-        yield MISSING, f"{fault.path}: {fault.fault}", f"ls -l {fault.path}"
+        yield Finding(MISSING, "rendered", f"{fault.path}: {fault.fault}", f"ls -l {fault.path}")
     stubs = [one.path for one in files if one.stub]
     if stubs:
-        why = "left by a removal, does nothing, and the configuration may still name it"
-        yield MISSING, f"{_first(stubs)}: {why}", "take it out of the batch system's configuration, or install again"
+        why = f"{first_few(stubs, _SHOWN)}: left by a removal, does nothing, and the configuration may still name it"
+        yield Finding(MISSING, "rendered", why, "take it out of the batch system's configuration, or install again")
     edited = [one.path for one in sound if one.edited]
     if edited:
-        yield OK, f"edited here, and kept by an upgrade: {_first(edited)}", ""
+        yield Finding(OK, "rendered", f"edited here, and kept by an upgrade: {first_few(edited, _SHOWN)}")
     differing = [one.path for one in sound if one.differs and not one.edited]
     if differing:
         roles = [(one.system, role) for one in facts.batch for role in one.roles]
         system, role = roles[0] if roles else ("SYSTEM", "ROLE")
-        why = f"{facts.site or 'this version'} gives another text now: {_first(differing)}"
-        yield MISSING, why, f"drainwise config {system} --role {role} --out /"
+        why = f"{facts.site or 'this version'} gives another text now: {first_few(differing, _SHOWN)}"
+        yield Finding(MISSING, "rendered", why, f"drainwise config {system} --role {role} --out /")
 
 
 def _by(one: RenderedFact) -> str:
     return one.version or "a version that does not say itself"
 
 
-def _in_force(facts: MachineFacts) -> Iterator[_Verdict]:
+def _in_force(facts: MachineFacts) -> Iterator[Finding]:
     for one in facts.batch:
         if one.in_force is False:
-            yield MISSING, f"the configuration of {one.title} here does not use drainwise", one.enable
+            why = f"the configuration of {one.title} here does not use drainwise"
+            yield Finding(MISSING, "in force", why, one.enable)
         elif one.in_force:
-            yield OK, f"in the configuration of {one.title} here", ""
+            yield Finding(OK, "in force", f"in the configuration of {one.title} here")
     if not any(one.in_force is not None for one in facts.batch):
-        yield OK, "no configuration here needs it", ""
+        yield Finding(OK, "in force", "no configuration here needs it")
 
 
-def _running(facts: MachineFacts) -> Iterator[_Verdict]:
+def _running(facts: MachineFacts) -> Iterator[Finding]:
     running = ", ".join(f"{one.name} for {_age(one.age)}" for one in facts.running)
-    yield OK, running or "no daemons here", ""
+    yield Finding(OK, "running", running or "no daemons here")
     names = {one.name for one in facts.running}
     for one in facts.batch:
         missing = [name for name in one.daemons if name not in names]
         if missing:
-            yield MISSING, f"{', '.join(missing)} should run here and does not", f"systemctl status {missing[0]}"
+            why = f"{', '.join(missing)} should run here and does not"
+            yield Finding(MISSING, "running", why, f"systemctl status {missing[0]}")
         if one.fault:
-            yield MISSING, f"{one.title} does not answer: {one.fault}", ""
+            yield Finding(MISSING, "running", f"{one.title} does not answer: {one.fault}")
     for look in facts.agent:
-        yield OK if look.is_sound else MISSING, look.why, look.line
+        yield Finding(OK if look.is_sound else MISSING, "running", look.why, look.line)
 
 
-def _allowed(facts: MachineFacts) -> Iterator[_Verdict]:
+def _allowed(facts: MachineFacts) -> Iterator[Finding]:
     tried = [(one, one.rights) for one in facts.batch if one.rights is not None]
     for one, rights in tried:
         if rights.allowed is None:
-            yield OK, f"orders on {one.title}: not tried: {rights.why}", ""
+            yield Finding(OK, "allowed", f"orders on {one.title}: not tried: {rights.why}")
         else:
             words = "are allowed" if rights.allowed else "are refused"
-            yield OK if rights.allowed else MISSING, f"orders on {one.title} {words}: {rights.why}", rights.line
+            why = f"orders on {one.title} {words}: {rights.why}"
+            yield Finding(OK if rights.allowed else MISSING, "allowed", why, rights.line)
     if not tried:
-        yield OK, "no orders are given from here", ""
+        yield Finding(OK, "allowed", "no orders are given from here")
 
 
-def _fresh(facts: MachineFacts) -> Iterator[_Verdict]:
+def _fresh(facts: MachineFacts) -> Iterator[Finding]:
     for one in facts.batch:
         silent = [node.name for node in one.nodes if node.silence is None or node.silence > one.stale_after]
         where = "nodes" if one.whole else "this node"
         if one.nodes:
             newest = min((node.silence for node in one.nodes if node.silence is not None), default=None)
             last = "none ever" if newest is None else f"the last {_age(newest)} ago"
-            yield OK, f"{where}: {len(one.nodes) - len(silent)} of {len(one.nodes)} publish, {last}", ""
+            yield Finding(OK, "fresh", f"{where}: {len(one.nodes) - len(silent)} of {len(one.nodes)} publish, {last}")
         if silent and one.in_force is not False:
-            yield MISSING, f"silent: {_first(silent)}", f"drainwise check {one.system}"
+            yield Finding(MISSING, "fresh", f"silent: {first_few(silent, _SHOWN)}", f"drainwise check {one.system}")
         if one.standings:
             each = ", ".join(f"{number} {name}" for name, number in sorted(one.standings.items()))
-            yield OK, f"reports of pilots on {where}: {each}", ""
+            yield Finding(OK, "fresh", f"reports of pilots on {where}: {each}")
     if not any(one.nodes or one.standings for one in facts.batch):
-        yield OK, "no node's report is seen from here", ""
+        yield Finding(OK, "fresh", "no node's report is seen from here")
 
 
-def _versions(facts: MachineFacts) -> Iterator[_Verdict]:
+def _versions(facts: MachineFacts) -> Iterator[Finding]:
     own = facts.installation.version
     nodes = [node for one in facts.batch for node in one.nodes if node.silence is not None]
     versions = counted(node.version for node in nodes)
     each = ", ".join(f"{number} of {version or UNKNOWN}" for version, number in versions)
     if not versions or [version for version, _ in versions] == [own]:
-        yield OK, f"{each or 'no node is seen from here'}; here {own}", ""
+        yield Finding(OK, "versions", f"{each or 'no node is seen from here'}; here {own}")
         return
     # An upgrade of the site goes node by node, and neighbouring versions work together: nothing to mend.
-    yield OK, f"mixed: {each}; here {own}", "install one version on all machines, in any order: docs/install.md"
+    why = f"mixed: {each}; here {own}"
+    yield Finding(OK, "versions", why, "install one version on all machines, in any order: docs/install.md")
 
 
 def _files(number: int) -> str:
@@ -200,13 +181,11 @@ def _each(values: Iterable[str]) -> str:
     return ", ".join(value for value, _ in sorted(Counter(values).items(), key=lambda row: (-row[1], row[0]))) or "none"
 
 
-def _first(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
-
-
 def _age(seconds: int) -> str:
     for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if seconds >= 2 * unit:
             return f"{seconds // unit} {letter}"
     return f"{seconds} s"
+
+
+_RULES = (_role, _installed, _rendered, _in_force, _running, _allowed, _fresh, _versions)

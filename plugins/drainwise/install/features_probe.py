@@ -15,7 +15,7 @@ from drainwise.common.bounded_call import each_within
 from drainwise.facts.errors import FeatureError, PoolError
 from drainwise.features.read_http import ask
 from drainwise.install.features_unit import HOST, LOOPBACK
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged
 from drainwise.siteconfig.schema import SiteConfig
 
 WHAT = "[features] url"
@@ -51,10 +51,10 @@ def features_findings(site: SiteConfig, nodes: Sequence[str], here: str) -> list
         return []
     machines = list(nodes) if HOST in url else [here]
     calls = [partial(server_facts, url.replace(HOST, machine)) for machine in machines]
-    findings = []
+    findings: list[Finding] = []
     for place, answer in each_within(_SECONDS, calls, "the server"):
         facts = FeatureServerFacts(unreachable=str(answer)) if isinstance(answer, PoolError) else answer
-        findings += list(judge_server(url, machines[place], facts, time.time()))
+        findings += judged(machines[place], (judge_server,), url, facts, time.time())
     return findings
 
 
@@ -86,28 +86,28 @@ def _end_of_certificate(host: str, port: int) -> float | None:
     return ssl.cert_time_to_seconds(ends) if isinstance(ends, str) else None
 
 
-def judge_server(url: str, machine: str, facts: FeatureServerFacts, now: float) -> Iterator[Finding]:
+def judge_server(url: str, facts: FeatureServerFacts, now: float) -> Iterator[Finding]:
     """Yield the verdicts on one server at `now`, UNIX s. url: as the site file has it."""
     if facts.unreachable:
         line = "a name in DNS" if facts.unreachable.startswith("no address") else _START
         why = f"{facts.unreachable}: the jobs there find no features"
-        yield Finding(MISSING, machine, WHAT, why, line, url)
+        yield Finding(MISSING, WHAT, why, line, url)
         return
     if facts.refused:
         why = f"its certificate is not accepted here: {facts.refused}; the jobs' programs do as this one"
-        yield Finding(MISSING, machine, WHAT, why, _mended(facts.code), url)
+        yield Finding(MISSING, WHAT, why, _mended(facts.code), url)
         return
     if facts.status >= 500:
-        yield Finding(MISSING, machine, WHAT, f"it answers {facts.status}", "journalctl -u drainwise-features", url)
+        yield Finding(MISSING, WHAT, f"it answers {facts.status}", "journalctl -u drainwise-features", url)
         return
     if facts.ends is not None and facts.ends - now < _SOON:
         why = f"its certificate ends in {max(0.0, facts.ends - now) / 86400:.1f} days"
-        yield Finding(MISSING, machine, WHAT, why, "renew it; systemctl restart drainwise-features", url)
+        yield Finding(MISSING, WHAT, why, "renew it; systemctl restart drainwise-features", url)
     parts = urlsplit(url.replace(HOST, "node"))
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         why = "without https whoever sees the packets can read the jobs' tokens"
-        yield Finding(DANGEROUS, machine, WHAT, why, f"url = https{url[len('http') :]}", url)
-    yield Finding(OK, machine, WHAT, f"it answers{_by(facts.program)}", value=url)
+        yield Finding(DANGEROUS, WHAT, why, f"url = https{url[len('http') :]}", url)
+    yield Finding(OK, WHAT, f"it answers{_by(facts.program)}", value=url)
 
 
 def _by(program: str) -> str:

@@ -84,6 +84,7 @@ class Slurm(System):
     ) -> Sequence[Finding]:
         """See `System`."""
         from drainwise.install.features_probe import features_findings
+        from drainwise.pool.finding import judged
         from drainwise.slurm.setup.check import judge
         from drainwise.slurm.setup.check_facts import collect, nodes_of
         from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
@@ -92,11 +93,12 @@ class Slurm(System):
         host, now = os.uname().nodename, int(time.time())
         facts = collect(site)
         caller = caller_of(facts, site, os.geteuid(), _user_name())
-        findings = [*judge(facts, site, now), *judge_orders(facts, caller, site, now)]
+        findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller, site, now)]
         findings += agent(is_controller(facts, host), None, host)
-        space = judge_space(space_of(site.slurm.runtime_dir), host)
+        on_node = judged(host, (judge_hooks,), hook_files(facts, site))
+        on_node += judged(host, (judge_space,), space_of(site.slurm.runtime_dir))
         features = features_findings(site, nodes_of(site) if site.features.url else (), host)
-        return [*findings, *judge_hooks(hook_files(facts, site), host), *space, *features]
+        return [*findings, *on_node, *features]
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""

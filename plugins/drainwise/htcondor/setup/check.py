@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from drainwise.htcondor.node import CRON_HEARTBEAT
 from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, PoolFacts, SlotFacts
-from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon
-from drainwise.htcondor.setup.check_orders import restart_line
+from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon, restart_line
 from drainwise.htcondor.setup.knobs import words
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, hooks_path
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged
 from drainwise.siteconfig import SiteConfig
 
 _GROUP = re.compile(r"\b(AccountingGroup|AcctGroup)\b", re.IGNORECASE)
@@ -40,13 +39,13 @@ def judge(facts: PoolFacts, site: SiteConfig, roles: Sequence[str] = ROLES) -> t
         wanted = expected_knobs(site, role)
         for daemon in facts.daemons:
             if daemon.role == role:
-                findings += judge_daemon(daemon, site, wanted)
+                findings += judged(daemon.machine, (judge_daemon,), daemon, site, wanted)
     findings += judge_accounts(facts)
     if "execute" in roles:
         refuse = {one.machine for one in findings if one.what == "orders" and one.severity != OK}
         findings += judge_closed(facts.slots, refuse)
         findings += judge_slots(facts.slots, site)
-        findings += judge_files(facts, site)
+        findings += judged(facts.local_machine, (judge_files,), facts, site)
     return tuple(findings)
 
 
@@ -61,13 +60,13 @@ def judge_accounts(facts: PoolFacts) -> Iterator[Finding]:
             continue
         bound = next(_rules_on_groups(daemon), "")
         if bound:
-            yield Finding(OK, daemon.machine, what, "the access point looks at it", value=bound)
+            yield Finding(OK, what, "the access point looks at it", value=bound, machine=daemon.machine)
         else:
             why = (
                 "a job may name any accounting group and user, and is then served by the quota of that one. No submit"
                 " requirement and no job transform looks at it; one way to bind it:"
             )
-            yield Finding(MISSING, daemon.machine, what, why, LINES, f"GROUP_NAMES = {groups}")
+            yield Finding(MISSING, what, why, LINES, f"GROUP_NAMES = {groups}", daemon.machine)
 
 
 def _rules_on_groups(daemon: DaemonFacts) -> Iterator[str]:
@@ -97,24 +96,24 @@ def judge_slots(slots: Sequence[SlotFacts], site: SiteConfig) -> Iterator[Findin
                 "the cron has never published here, so every pilot counts as silent: its program or the package is"
                 " missing there, or cannot be run; see STARTD_CRON in the StartLog"
             )
-            yield Finding(MISSING, machine, what, why, line)
+            yield Finding(MISSING, what, why, line, machine=machine)
         elif min(ages) > _LATE * period:
             why = (
                 f"the cron does not run any more (its period is {period} s): its program or the package has gone from"
                 " there; see STARTD_CRON in the StartLog"
             )
-            yield Finding(MISSING, machine, what, why, line, f"{min(ages)} s old")
+            yield Finding(MISSING, what, why, line, f"{min(ages)} s old", machine)
         else:
-            yield Finding(OK, machine, what, "the cron publishes", line, f"{min(ages)} s old")
+            yield Finding(OK, what, "the cron publishes", line, f"{min(ages)} s old", machine)
         unusable = sorted({path for slot in own for path in slot.unusable})
         if unusable:
             why = "gone, or of no use to the jobs' users: jobs there start without features, or not at all"
             line = "drainwise config htcondor --role execute --out /   (there, with the package)"
-            yield Finding(MISSING, machine, "files of the node", why, line, " ".join(unusable))
+            yield Finding(MISSING, "files of the node", why, line, " ".join(unusable), machine)
         hidden = [slot.name for slot in own if not slot.orders_visible]
         why = "the reclaim agent reads its orders back from the slots"
         severity = MISSING if hidden else OK
-        yield Finding(severity, machine, "PilotReclaimDeadline", why, lines["STARTD_ATTRS"], " ".join(hidden))
+        yield Finding(severity, "PilotReclaimDeadline", why, lines["STARTD_ATTRS"], " ".join(hidden), machine)
 
 
 def judge_closed(slots: Sequence[SlotFacts], named: Collection[str]) -> Iterator[Finding]:
@@ -137,12 +136,11 @@ def judge_closed(slots: Sequence[SlotFacts], named: Collection[str]) -> Iterator
                     restart_line("NODE"),
                 )
     for machine, (why, line) in sorted(closed.items()):
-        yield Finding(MISSING, machine, what, why, line)
+        yield Finding(MISSING, what, why, line, machine=machine)
 
 
 def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:
     """Judge whether hooks, settings and package are there and safe; nothing when the check does not run on a node."""
-    machine = facts.local_machine
     drop_in = drop_in_path("execute")
     for file in facts.files:
         if file.path == drop_in:
@@ -154,20 +152,20 @@ def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:
         what, shown = file.path, f"{stat.S_IMODE(file.mode):04o}"
         if file.fault:
             why = f"{file.fault}; while a hook is missing no job starts on the node"
-            yield Finding(MISSING, machine, what, why, "drainwise config htcondor --role execute --out /")
+            yield Finding(MISSING, what, why, "drainwise config htcondor --role execute --out /")
         elif file.owner != 0 or file.mode & (stat.S_IWGRP | stat.S_IWOTH):
             why = "who can change it runs code as every job's user"
             line = f"chown root {what} && chmod go-w {what}"
-            yield Finding(DANGEROUS, machine, what, why, line, f"uid {file.owner} mode {shown}")
+            yield Finding(DANGEROUS, what, why, line, f"uid {file.owner} mode {shown}")
         elif file.exposed:
             why = f"{file.exposed} above it can be changed by others than root, who then run code as every job's user"
-            yield Finding(DANGEROUS, machine, what, why, f"chown root {file.exposed} && chmod go-w {file.exposed}")
+            yield Finding(DANGEROUS, what, why, f"chown root {file.exposed} && chmod go-w {file.exposed}")
         elif file.mode & wanted != wanted:
             why = "the jobs' users and HTCondor's own must be able to use it"
             line = f"chmod a+r{'x' if wanted & stat.S_IXOTH else ''} {what}"
-            yield Finding(MISSING, machine, what, why, line, f"mode {shown}")
+            yield Finding(MISSING, what, why, line, f"mode {shown}")
         else:
-            yield Finding(OK, machine, what, "there, root's own, usable", value=f"mode {shown}")
+            yield Finding(OK, what, "there, root's own, usable", value=f"mode {shown}")
 
 
 def _not_restarted(file: FileFacts, facts: PoolFacts) -> Iterator[Finding]:
@@ -181,4 +179,4 @@ def _not_restarted(file: FileFacts, facts: PoolFacts) -> Iterator[Finding]:
     if started and not file.fault and file.modified > min(started):
         why = f"the startd is older than {file.path}, and this takes effect only when it starts"
         line = restart_line(facts.local_machine)
-        yield Finding(MISSING, facts.local_machine, "ENABLE_RUNTIME_CONFIG", why, line)
+        yield Finding(MISSING, "ENABLE_RUNTIME_CONFIG", why, line)

@@ -28,25 +28,25 @@ def judge_defrag(daemon: DaemonFacts, site: SiteConfig, wanted: tuple[Knob, ...]
     for name, value in daemon.knobs.items():
         prefix, found, rest = name.rpartition(RANK.casefold())
         if found and not rest and (not prefix or prefix.endswith(".")) and plain(value) not in _NOT_THE_SITES:
-            yield _rank(daemon.machine, name.upper(), value, wanted)
+            yield _rank(name.upper(), value, wanted)
         prefix, found, rest = name.rpartition(SCHEDULE.casefold())
         if found and not rest and prefix.endswith(".") and value.strip().casefold() not in {"graceful", ""}:
             why = "it gives no retirement: each pilot on the node gets SIGTERM at once"
-            yield Finding(DANGEROUS, daemon.machine, name.upper(), why, f"{name.upper()} = graceful", value)
+            yield Finding(DANGEROUS, name.upper(), why, f"{name.upper()} = graceful", value)
 
 
-def _rank(machine: str, name: str, value: str, wanted: tuple[Knob, ...]) -> Finding:
+def _rank(name: str, value: str, wanted: tuple[Knob, ...]) -> Finding:
     """Judge one rank: ours, the site's merged with the price, or one that leaves either out."""
     before = _before(value, wanted)
     if before is None and _PUBLISHED in value.casefold():
-        return Finding(OK, machine, name, "the site's own rank, merged with what draining a node loses", value=value)
+        return Finding(OK, name, "the site's own rank, merged with what draining a node loses", value=value)
     if before is None:
         why = "this rank takes the place of ours: condor_defrag does not drain where that costs least"
-        return Finding(MISSING, machine, name, why, _merged(name, value), value)
+        return Finding(MISSING, name, why, _merged(name, value), value)
     if before not in _NOT_THE_SITES:
         why = "a rank of the site's own is set in an earlier file and counts no more; in a later file both count"
-        return Finding(MISSING, machine, name, why, _merged(name, before), before)
-    return Finding(OK, machine, name, "the node whose draining costs least first", value=value)
+        return Finding(MISSING, name, why, _merged(name, before), before)
+    return Finding(OK, name, "the node whose draining costs least first", value=value)
 
 
 def _before(value: str, wanted: tuple[Knob, ...]) -> str | None:

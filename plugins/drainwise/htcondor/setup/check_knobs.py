@@ -1,21 +1,118 @@
-"""Judge the knobs of one daemon: those of its drop-in, and those that make orders or sandboxes dangerous."""
+"""Judge one daemon: the knobs of its drop-in, what makes orders or sandboxes dangerous, and whether it takes orders."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from drainwise.facts.written_units import format_duration
+from drainwise.htcondor.node import USUAL_INTERVAL
 from drainwise.htcondor.setup.check_defrag import judge_defrag
 from drainwise.htcondor.setup.check_facts import DaemonFacts
-from drainwise.htcondor.setup.check_orders import judge_orders, judge_writers
-from drainwise.htcondor.setup.check_parts import judge_partial_return, judge_updates
 from drainwise.htcondor.setup.knobs import Knob, knobs, means_anyone, words
-from drainwise.htcondor.setup.render import drop_in_path, hooks_path, render
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.htcondor.setup.render import PUSHES, drop_in_path, hooks_path, render, update_intervals
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, judged
 from drainwise.siteconfig import SiteConfig
+
+_LISTS = ("ALLOW_{}_STARTD", "STARTD.ALLOW_{}", "ALLOW_{}")  # the first one that is set counts
+
+RESTARTS = "The next reboot will do; -peaceful waits for the end of all jobs there and takes none meanwhile"
+"""What the two ways to mend it do to a node."""
+
+
+def restart_line(node: str) -> str:
+    """Return the line by which the startd of a node takes orders."""
+    return f"condor_restart -startd -peaceful {node}   (one node after the other, or each node's next reboot)"
+
+
+def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    """Judge whether this startd would take an order of the caller, and what must be done where it would not."""
+    trial, what = daemon.trial, "orders"
+    if trial is None:
+        return
+    who, names = trial.identity, _list(daemon, "ADMINISTRATOR")
+    if not who:
+        why = "the startd does not authenticate the caller by any method that both know, so it takes no order"
+        line = "SEC_DEFAULT_AUTHENTICATION_METHODS = FS, IDTOKENS   (and a token for the agent)"
+        yield Finding(MISSING, what, why, line)
+    elif not trial.allowed and trial.by_root:
+        why = (
+            f"this startd knows the agent as {who} and does not give it the level ADMINISTRATOR: it refuses every"
+            " order. Add the line there and condor_reconfig; or give the agent a token of an identity that stands"
+            " there, in the directory that SEC_TOKEN_DIRECTORY names, for root also in /etc/condor/tokens.d"
+        )
+        yield Finding(MISSING, what, why, f"{names} = $({names}), {who}", who)
+    elif not trial.allowed:
+        why = f"this startd knows who runs this check as {who}, who may give no orders: nothing is said of the agent"
+        yield Finding(MISSING, what, why, "sudo drainwise check htcondor   (as the agent's user)", who)
+    elif trial.taken is False and daemon.knobs.get("enable_runtime_config", "").strip().casefold() == "true":
+        why = (
+            "the startd has not been started since ENABLE_RUNTIME_CONFIG is set, which counts from its start: it"
+            f" refuses every order. {RESTARTS}; without -peaceful they are killed"
+        )
+        yield Finding(MISSING, what, why, restart_line("NODE"), who)
+    elif trial.taken is not False:  # else a knob of the drop-in is not in force, which has a line of its own
+        why = "it takes orders of the caller" if trial.taken else "it gives the caller the level ADMINISTRATOR"
+        if trial.beside:
+            why += ", from its own machine; an agent elsewhere may come as another: run the check there, too"
+        yield Finding(OK, what, why, value=who)
+
+
+def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    """Judge whether all who may submit have WRITE at a startd: then they can put attributes over those of its slots.
+
+    A list that the site chose itself is in order as it is.
+    """
+    name, what = _list(daemon, "WRITE"), "ALLOW_WRITE_STARTD"
+    value = daemon.knobs.get(name.casefold(), "").strip()
+    if any(means_anyone(word) for word in words(value)):
+        why = (
+            "whoever may submit has WRITE at this startd, too, and can put attributes over what it publishes: hide"
+            " orders, forge reports (condor_update_machine_ad). Jobs need no such right there"
+        )
+        line = f"{what} = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
+        if daemon.knobs.get("legacy_allow_semantics", "").strip().casefold() == "true":
+            why += "; but with LEGACY_ALLOW_SEMANTICS the schedds may need it, so they must be in the list"
+            line += ", SCHEDD...   (the identity or host of each schedd)"
+        yield Finding(DANGEROUS, what, why, line, f"{name} = {value}")
+    elif value:
+        yield Finding(OK, what, "only whom the site names may change what it publishes", value=value)
+
+
+def _list(daemon: DaemonFacts, level: str) -> str:
+    """Return the knob by which this startd knows to whom it gives a level."""
+    names = [name.format(level) for name in _LISTS]
+    return next((name for name in names if daemon.knobs.get(name.casefold(), "").strip()), names[-1])
+
+
+FOLLOWS_WEIGHTS = (25, 0)
+"""From here on a slot is charged by its present weight: seen on 25.14.1, and not on 23.9.6; never tried between."""
+
+
+def judge_partial_return(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
+    """Name the release of one execute node's startd that charges who returns cores for all of them.
+
+    It cannot be mended there, and is not called missing.
+    """
+    if site.htcondor.partial_return == "yes" and daemon.version and daemon.version < FOLLOWS_WEIGHTS:
+        shown = ".".join(map(str, daemon.version))
+        why = "this release keeps a slot's weight of its match: who returns cores is charged for all of them to the end"
+        yield Finding(OK, "HTCondor", why, value=shown)
+
+
+def judge_updates(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
+    """Judge whether an execute node is heard of as seldom as its release allows, or more often."""
+    most = update_intervals(site)[bool(daemon.version) and daemon.version < PUSHES]
+    interval = daemon.knobs.get("update_interval", str(USUAL_INTERVAL)).strip()
+    if interval.isdigit() and int(interval) > most:
+        why = "so old may be what the pool sees of its pilots"
+        if site.htcondor.partial_return == "yes":
+            why += "; others wait as long for returned cores"
+        line = f"UPDATE_INTERVAL = {most}   ([htcondor] slot_update_interval = {format_duration(most)})"
+        yield Finding(MISSING, "UPDATE_INTERVAL", why, line, interval)
+
 
 OLDEST = (23, 0)  # what the drop-ins do was measured on 23.9.6 and 25.14.1
 
@@ -32,19 +129,19 @@ def expected_knobs(site: SiteConfig, role: str) -> tuple[Knob, ...]:
 def judge_daemon(daemon: DaemonFacts, site: SiteConfig, wanted: Sequence[Knob]) -> Iterator[Finding]:
     """Judge one daemon, which must have the knobs `wanted`; what is dangerous is not also called missing."""
     if daemon.fault:
-        yield Finding(MISSING, daemon.machine, f"{daemon.role} daemon", f"it did not answer: {daemon.fault}")
+        yield Finding(MISSING, f"{daemon.role} daemon", f"it did not answer: {daemon.fault}")
         return
     if daemon.version and daemon.version < OLDEST:
         shown, oldest = (".".join(map(str, numbers)) for numbers in (daemon.version, OLDEST))
-        yield Finding(MISSING, daemon.machine, "HTCondor", f"older than {oldest}: never tried there", value=shown)
-    dangers = [finding for rule in _RULES[daemon.role] for finding in rule(daemon, site)]
+        yield Finding(MISSING, "HTCondor", f"older than {oldest}: never tried there", value=shown)
+    dangers = judged(daemon.machine, _RULES[daemon.role], daemon, site)
     yield from dangers
     named = {finding.what for finding in dangers}
     for knob in wanted:
         if knob.name not in named:
             value = daemon.knobs.get(knob.name.casefold())
             severity = OK if knob.in_force(value) else MISSING
-            yield Finding(severity, daemon.machine, knob.name, knob.why, knob.line, value or "")
+            yield Finding(severity, knob.name, knob.why, knob.line, value or "")
 
 
 def _seconds(daemon: DaemonFacts, name: str) -> int | None:
@@ -62,7 +159,7 @@ def _exit_hook(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     for name, value in daemon.knobs.items():
         if name.endswith("_hook_job_exit") and value.strip():
             why = "jobs with file transfer start again after their end (25.14.1)"
-            yield Finding(DANGEROUS, daemon.machine, name.upper(), why, f"{name.upper()} =", value)
+            yield Finding(DANGEROUS, name.upper(), why, f"{name.upper()} =", value)
 
 
 def _open_sandboxes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -70,7 +167,7 @@ def _open_sandboxes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     if value.casefold() in {"group", "world"}:
         why = "other users of the node can read the jobs' directories; publishing the reports does not need it"
         name = "JOB_EXECDIR_PERMISSIONS"
-        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = user", value)
+        yield Finding(DANGEROUS, name, why, f"{name} = user", value)
 
 
 def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -90,7 +187,7 @@ def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
             rest = [word for word in names if word not in wide]
             rest += ["PILOT_RECLAIM", "PILOT_RECLAIM_ROOM"] * (level == "administrator")
             line = f"{name.upper()} = {' '.join(dict.fromkeys(rest))}".rstrip()
-            yield Finding(DANGEROUS, daemon.machine, name.upper(), why, line, value)
+            yield Finding(DANGEROUS, name.upper(), why, line, value)
 
 
 def _who_is_administrator(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -99,13 +196,13 @@ def _who_is_administrator(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Findin
     usual = ["root@$(UID_DOMAIN)", "condor@$(UID_DOMAIN)"]
     if not any(lists.values()):
         why = "nobody may give orders to this node; name the agent's identity, too"
-        yield Finding(MISSING, daemon.machine, names[0], why, f"{names[0]} = {', '.join(usual)}")
+        yield Finding(MISSING, names[0], why, f"{names[0]} = {', '.join(usual)}")
     for name, value in lists.items():
         present = words(value)
         named = [word for word in present if not means_anyone(word)]
         if len(named) < len(present):
             why = "any user can end any pilot, and stop the node"
-            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {', '.join(named or usual)}", value)
+            yield Finding(DANGEROUS, name, why, f"{name} = {', '.join(named or usual)}", value)
 
 
 def _busy_cron(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -114,14 +211,14 @@ def _busy_cron(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
     period = daemon.knobs.get(f"startd_cron_{site.htcondor.hook_keyword}_period".casefold(), "").strip()
     if mode.casefold() == "waitforexit" and period.rstrip("smhSMH") in {"", "0"}:
         why = "a cron that fails at once is started again hundreds of times a second"
-        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = Periodic", mode)
+        yield Finding(DANGEROUS, name, why, f"{name} = Periodic", mode)
 
 
 def _late_orders(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
     name, interval, grace = "STARTER_UPDATE_INTERVAL", _seconds(daemon, "STARTER_UPDATE_INTERVAL"), site.reclaim.grace
     if interval is not None and interval >= grace:
         why = f"a pilot may receive an order only after its deadline ([reclaim] grace {format_duration(grace)})"
-        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {site.htcondor.update_interval}", str(interval))
+        yield Finding(DANGEROUS, name, why, f"{name} = {site.htcondor.update_interval}", str(interval))
 
 
 def _early_signal(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -132,7 +229,7 @@ def _early_signal(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
             f" {format_duration(grace)}"
         )
         line = f"{name} = {site.htcondor.max_vacate_time or min(600, grace // 2)}"
-        yield Finding(DANGEROUS, daemon.machine, name, why, line, format_duration(before))
+        yield Finding(DANGEROUS, name, why, line, format_duration(before))
 
 
 def _users_attributes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -142,7 +239,7 @@ def _users_attributes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
         if copied:
             rest = " ".join(word for word in present if word not in copied)
             why = f"copies {', '.join(copied)} from the user's job over what the node publishes"
-            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {rest}".rstrip(), " ".join(present))
+            yield Finding(DANGEROUS, name, why, f"{name} = {rest}".rstrip(), " ".join(present))
 
 
 def _broken_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -150,7 +247,7 @@ def _broken_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     if _ORDER_LIST.fullmatch(value) is None:
         why = "not a list of <GlobalJobId>@<JobStart>=<deadline>: no slot of the node can read its order"
         line = f'condor_config_val -name {daemon.machine} -startd -rset "PILOT_RECLAIM ="'
-        yield Finding(DANGEROUS, daemon.machine, "PILOT_RECLAIM", why, line, value[:80])
+        yield Finding(DANGEROUS, "PILOT_RECLAIM", why, line, value[:80])
 
 
 def _wasteful_negotiator(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -166,18 +263,16 @@ def _wasteful_negotiator(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Find
         why = "it is evaluated before PREEMPTION_RANK: -Cpus and -Memory there take the most wasteful slot first"
         if "pilot" in rank.casefold():
             why = "it is evaluated before PREEMPTION_RANK: what one user's pilots claim moves kills to other users"
-        yield Finding(DANGEROUS, daemon.machine, name, why, line, rank)
+        yield Finding(DANGEROUS, name, why, line, rank)
     if by_waste and not daemon.knobs.get("group_names", "").strip():
         why = "the negotiator's policy moves cores between groups by their quotas; without groups it does nothing"
         line = "GROUP_NAMES = group_a, group_b   (and GROUP_QUOTA_group_a = ... for each)"
-        yield Finding(MISSING, daemon.machine, "GROUP_NAMES", why, line)
+        yield Finding(MISSING, "GROUP_NAMES", why, line)
 
 
 def _other_drains(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
     yield from judge_defrag(daemon, site, expected_knobs(site, "central"))
 
-
-Rule = Callable[[DaemonFacts, SiteConfig], Iterator[Finding]]
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     "execute": (

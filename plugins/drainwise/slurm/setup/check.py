@@ -6,31 +6,29 @@ Pure. The lines are those of `drainwise config slurm`, merged with what the site
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from drainwise.facts.written_units import format_duration
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, first_few, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
-from drainwise.slurm.setup.check_facts import ClusterFacts, first_few
+from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.check_merge import given_twice
 from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, hooks_of, names_hook
 
 OLDEST = (22, 5)
 
-Rule = Callable[[ClusterFacts, SiteConfig, int], Iterator[Finding]]
-
 
 def judge(facts: ClusterFacts, site: SiteConfig, now: int) -> tuple[Finding, ...]:
     """Return every finding about the cluster at `now` (UNIX s), measured by what `site` asks for."""
-    return tuple(finding for rule in _RULES for finding in rule(facts, site, now))
+    return tuple(judged(facts.cluster, _RULES, facts, site, now))
 
 
 def _version(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
     old = facts.version < OLDEST
     why = "older than 22.05: never tried there" if old else "its answers are of a known shape"
-    yield Finding(MISSING if old else OK, facts.cluster, "Slurm", why, value=facts.text("SLURM_VERSION"))
+    yield Finding(MISSING if old else OK, "Slurm", why, value=facts.text("SLURM_VERSION"))
 
 
 def _transport(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
@@ -39,10 +37,10 @@ def _transport(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]
         return
     if not choice.by:
         why = f"{choice.why_not}: without it there are no snapshots, as [slurm] transport = pyslurm"
-        yield Finding(MISSING, facts.cluster, "transport", why, "transport = auto")
+        yield Finding(MISSING, "transport", why, "transport = auto")
         return
     why = f"snapshots ask by it; {choice.why_not}" if choice.why_not else "installed, and of this Slurm's release"
-    yield Finding(OK, facts.cluster, "transport", why, value=choice.by)
+    yield Finding(OK, "transport", why, value=choice.by)
 
 
 def _hooks(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
@@ -60,7 +58,7 @@ def _hooks(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
         if severity == MISSING and hook.site:
             line = f"drainwise config slurm: its {key} runs {hook.site}, too"
         why = reasons[key] + (again if severity == MISSING and live else "")
-        yield Finding(severity, facts.cluster, key, "the site's own calls ours" if wrapped else why, line, live)
+        yield Finding(severity, key, "the site's own calls ours" if wrapped else why, line, live)
 
 
 def _prolog_limits(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
@@ -70,17 +68,17 @@ def _prolog_limits(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Fi
         why, severity = "unset: a prolog that hangs holds its job and node for ever", DANGEROUS
         if any(facts.own.all(key) for key in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld")):
             why, severity = f"{why}; ours gives up by itself, how long the site's own take only the site knows", OK
-        yield Finding(severity, facts.cluster, what, why, line, "unset")
+        yield Finding(severity, what, why, line, "unset")
     elif limit <= own:
         why = f"ours gives up after [slurm] prolog_time_limit, {own} s: before that, Slurm kills it and drains the node"
-        yield Finding(DANGEROUS, facts.cluster, what, why, line, str(limit))
+        yield Finding(DANGEROUS, what, why, line, str(limit))
     else:
-        yield Finding(OK, facts.cluster, what, "a prolog that hangs is ended", value=str(limit))
+        yield Finding(OK, what, "a prolog that hangs is ended", value=str(limit))
     flags = facts.text("PrologFlags")
     alloc = bool({"alloc", "contain"} & set(flags.lower().split(",")))
     why = "without it the prolog runs when a node's first step starts: on other nodes of the job perhaps never"
     line = "" if alloc else "PrologFlags=" + ",".join(filter(None, (flags, "Alloc")))
-    yield Finding(OK if alloc else MISSING, facts.cluster, "PrologFlags", why, line, flags)
+    yield Finding(OK if alloc else MISSING, "PrologFlags", why, line, flags)
 
 
 def _accounting(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
@@ -89,10 +87,10 @@ def _accounting(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding
         ("PriorityType", "priority/multifactor", "without it Slurm knows no shares, and sshare shows none"),
     ):
         severity = OK if facts.text(key) == wanted else MISSING
-        yield Finding(severity, facts.cluster, key, why, f"{key}={wanted}", facts.text(key))
+        yield Finding(severity, key, why, f"{key}={wanted}", facts.text(key))
     # AdminComment and SystemComment, which we use, are always stored.
     kept = "the reports (AdminComment) and reasons (SystemComment) are kept whatever is set"
-    yield Finding(OK, facts.cluster, "AccountingStoreFlags", kept, value=facts.text("AccountingStoreFlags"))
+    yield Finding(OK, "AccountingStoreFlags", kept, value=facts.text("AccountingStoreFlags"))
 
 
 def _late_deadlines(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
@@ -101,66 +99,63 @@ def _late_deadlines(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[F
     for name, limit in late.items():
         why = "an order is a shortened EndTime, and a job may run on that much longer"
         line = f"PartitionName={name} … OverTimeLimit=0" if name else "OverTimeLimit=0"
-        yield Finding(DANGEROUS, facts.cluster, "OverTimeLimit", why, line, f"{name} {limit}".strip())
+        yield Finding(DANGEROUS, "OverTimeLimit", why, line, f"{name} {limit}".strip())
     if not late:
-        yield Finding(OK, facts.cluster, "OverTimeLimit", "a job ends when its lease does")
+        yield Finding(OK, "OverTimeLimit", "a job ends when its lease does")
     wait, grace = facts.number("KillWait") or 0, site.reclaim.grace
     severity = DANGEROUS if wait >= grace else OK
     why = f"cores come back that long after a deadline, if a pilot ignores SIGTERM; [reclaim] grace is {grace} s"
-    yield Finding(severity, facts.cluster, "KillWait", why, "KillWait=30", format_duration(wait))
+    yield Finding(severity, "KillWait", why, "KillWait=30", format_duration(wait))
 
 
 def _requeue(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
     if site.slurm.vacate == "requeue":
         why = "[slurm] vacate = requeue: without it jobs that did not ask for --requeue are cancelled instead"
         severity = OK if facts.number("JobRequeue") else MISSING
-        yield Finding(severity, facts.cluster, "JobRequeue", why, "JobRequeue=1", facts.text("JobRequeue"))
+        yield Finding(severity, "JobRequeue", why, "JobRequeue=1", facts.text("JobRequeue"))
 
 
 def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
     foreign = [job.label for job in facts.single if not is_ours(job.admin_comment)]
     if foreign:
         why = "an AdminComment of somebody else is left alone, so these pilots count as silent"
-        yield Finding(
-            MISSING, facts.cluster, "AdminComment", why, 'scontrol update JobId=N AdminComment=""', first_few(foreign)
-        )
+        yield Finding(MISSING, "AdminComment", why, 'scontrol update JobId=N AdminComment=""', first_few(foreign))
     settled = facts.settled(now)
     reporting = [job for job in facts.single if published_in(job.admin_comment) is not None]
     if reporting:
-        yield Finding(OK, facts.cluster, "reports", "nodes publish what pilots report", value=f"{len(reporting)} jobs")
+        yield Finding(OK, "reports", "nodes publish what pilots report", value=f"{len(reporting)} jobs")
     elif settled:
         why = "not one running job has a report: no pilot reports, or no node's agent runs"
         line = "systemctl status drainwise-node-agent"
-        yield Finding(MISSING, facts.cluster, "reports", why, line, f"{len(settled)} jobs")
+        yield Finding(MISSING, "reports", why, line, f"{len(settled)} jobs")
 
 
 def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
     """Judge what hinders steering where the site wants it, and what is left of it where it does not."""
-    cluster, wanted = facts.cluster, site.slurm.native_preemption == "yes"
-    if not wanted:
+    if site.slurm.native_preemption != "yes":
         # The lowest one is Slurm's own as well, where nothing has a weight, for one.
         marks = {EXPOSED, PROTECTED} if facts.text("PreemptType") == "preempt/qos" else {PROTECTED}
         marked = [job for job in facts.jobs if job.priority in marks]
         if marked:
             why = "native_preemption is off now and had set them: waiting jobs among them keep their place by it"
             line = "scontrol release " + ",".join(job.label for job in marked)
-            yield Finding(DANGEROUS, cluster, "job priorities", why, line, first_few([job.label for job in marked]))
+            yield Finding(DANGEROUS, "job priorities", why, line, first_few([job.label for job in marked]))
         return
     preempt = facts.text("PreemptType")
     why = "[slurm] native_preemption = yes steers this plugin"
     mode = site.slurm.vacate.upper()
     line = f"PreemptType=preempt/qos\nPreemptMode={mode}"
-    yield Finding(OK if preempt == "preempt/qos" else MISSING, cluster, "PreemptType", why, line, preempt)
+    yield Finding(OK if preempt == "preempt/qos" else MISSING, "PreemptType", why, line, preempt)
     yield from _release(facts, site)
     if facts.release >= MIN_EXEMPT_SINCE:
         yield from _exemption(facts)
     elif not any("within" in qos.modes for qos in facts.qos):
         why = "before 23.02 only jobs of one QOS look at each other's priority"
         line = f"sacctmgr modify qos PILOTS set PreemptMode={mode},WITHIN"
-        yield Finding(MISSING, cluster, "QOS", why, line, ", ".join(qos.name for qos in facts.qos))
+        yield Finding(MISSING, "QOS", why, line, ", ".join(qos.name for qos in facts.qos))
     if not any(qos.preempts or "within" in qos.modes for qos in facts.qos):
         why = "no QOS may preempt another: nobody is ever preempted"
-        yield Finding(MISSING, cluster, "QOS Preempt", why, "sacctmgr modify qos OWED set Preempt=PILOTS")
+        yield Finding(MISSING, "QOS Preempt", why, "sacctmgr modify qos OWED set Preempt=PILOTS")
 
 
 def _release(facts: ClusterFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -168,9 +163,7 @@ def _release(facts: ClusterFacts, site: SiteConfig) -> Iterator[Finding]:
     named = site.slurm.release
     if named is not None and (named >= MIN_EXEMPT_SINCE) != (facts.release >= MIN_EXEMPT_SINCE):
         why = f"[slurm] release = {named} in the site file is another one: the rendered lines do not fit"
-        yield Finding(
-            DANGEROUS, facts.cluster, "release", why, f"release = {facts.release}", facts.text("SLURM_VERSION")
-        )
+        yield Finding(DANGEROUS, "release", why, f"release = {facts.release}", facts.text("SLURM_VERSION"))
 
 
 def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
@@ -178,14 +171,14 @@ def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
     exempt = exempt_from(value)
     if exempt is None:
         why = "without it Slurm preempts runs that were not chosen"
-        yield Finding(DANGEROUS, facts.cluster, "PreemptParameters", why, line, value)
+        yield Finding(DANGEROUS, "PreemptParameters", why, line, value)
     elif exempt <= EXPOSED:
-        yield Finding(MISSING, facts.cluster, "PreemptParameters", "the chosen runs are exempt, too", line, value)
+        yield Finding(MISSING, "PreemptParameters", "the chosen runs are exempt, too", line, value)
     elif exempt > EXPOSED + 1:
         why = "a run whose own priority is below it is preempted without being chosen"
-        yield Finding(DANGEROUS, facts.cluster, "PreemptParameters", why, line, value)
+        yield Finding(DANGEROUS, "PreemptParameters", why, line, value)
     else:
-        yield Finding(OK, facts.cluster, "PreemptParameters", "only chosen runs can be preempted", line, value)
+        yield Finding(OK, "PreemptParameters", "only chosen runs can be preempted", line, value)
 
 
 _RULES: tuple[Rule, ...] = (

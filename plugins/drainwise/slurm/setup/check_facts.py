@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -18,7 +18,6 @@ QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=N
 
 _PARTITION = re.compile(r"^PartitionName=(\S+) .*?\bOverTimeLimit=(\S+)", re.MULTILINE)
 _SNAPSHOT_SECONDS = 30.0
-_SHOWN = 5
 _SETTLED = 300  # seconds
 
 
@@ -112,9 +111,3 @@ def qos_in(answer: str) -> tuple[Qos, ...]:
         for row in rows
         if len(row) == 3
     )
-
-
-def first_few(names: Sequence[str]) -> str:
-    """Return the first few of these names, and how many more there are."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

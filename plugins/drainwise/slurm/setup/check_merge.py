@@ -23,20 +23,20 @@ def given_twice(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     rendered = facts.history.rendered_for
     if rendered and release_of(rendered) != facts.release:
         why = f"the lines of drainwise were rendered for Slurm {rendered}: a prolog of the site's may run twice, or not"
-        yield Finding(MISSING, facts.cluster, "rendered lines", why, RENDER, facts.text("SLURM_VERSION"))
+        yield Finding(MISSING, "rendered lines", why, RENDER, facts.text("SLURM_VERSION"))
     if facts.history.lines is None:
         why = f"cannot be read here, so keys that it has twice are not seen: {facts.history.unread}"
-        yield Finding(OK, facts.cluster, "slurm.conf", why)
+        yield Finding(OK, "slurm.conf", why)
         return
     if facts.own.unknown:
         why = "the lines of drainwise stand in its place, and what the site had is not known here"
         for key in facts.own.unknown:
-            yield Finding(MISSING, facts.cluster, key, why, RENDER)
+            yield Finding(MISSING, key, why, RENDER)
     own_hooks = [value for key in HOOK_KEYS[:2] for value in facts.own.all(key)]
     limit = facts.number("PrologEpilogTimeout")
     if own_hooks and not facts.own.unknown and not facts.own.text("PrologEpilogTimeout") and limit not in {None, UNSET}:
         why = f"the site's own {', '.join(own_hooks)} had no limit, and drains its node when it takes longer than this"
-        yield Finding(DANGEROUS, facts.cluster, "PrologEpilogTimeout", why, RENDER, str(limit))
+        yield Finding(DANGEROUS, "PrologEpilogTimeout", why, RENDER, str(limit))
     for key in MANAGED:
         found = [line for line in facts.history.lines if line.key == key.lower()]
         if len(found) > 1:
@@ -49,15 +49,13 @@ def _verdict(key: str, found: Sequence[ConfigLine], facts: ClusterFacts, site: S
         twice = sorted({line.value for line in found if [one.value for one in found].count(line.value) > 1})
         if twice:
             why = f"Slurm runs all of them, so what {', '.join(twice)} names runs twice"
-            return Finding(MISSING, facts.cluster, key, why, RENDER, where)
-        return Finding(OK, facts.cluster, key, "Slurm runs all of them", value=where)
+            return Finding(MISSING, key, why, RENDER, where)
+        return Finding(OK, key, "Slurm runs all of them", value=where)
     lost = [why for line in found[:-1] if (why := _lost(key, line, facts, site))]
     if lost:
         why = f"Slurm takes the last of them: {lost[-1]}"
-        return Finding(DANGEROUS, facts.cluster, key, why, RENDER, where)
-    return Finding(
-        OK, facts.cluster, key, "Slurm takes the last of them, and nothing of the others is lost", value=where
-    )
+        return Finding(DANGEROUS, key, why, RENDER, where)
+    return Finding(OK, key, "Slurm takes the last of them, and nothing of the others is lost", value=where)
 
 
 def _lost(key: str, line: ConfigLine, facts: ClusterFacts, site: SiteConfig) -> str:

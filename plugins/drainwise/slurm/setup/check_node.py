@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from drainwise.facts.errors import FeatureError
 from drainwise.node import JOB_STATUS
 from drainwise.node.hook import read_bounded
-from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.node.environment import is_node_name
 from drainwise.slurm.node.job_tree import jobs, open_node
 from drainwise.slurm.node.status_mount import is_full, own_mounts
-from drainwise.slurm.setup.check_facts import ClusterFacts, first_few
+from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.merge import Hook, hooks_of, names_hook
 from drainwise.slurm.setup.render import render
 
@@ -65,28 +65,30 @@ def hook_files(facts: ClusterFacts, site: SiteConfig) -> tuple[HookFile, ...]:
     )
 
 
-def judge_hooks(files: tuple[HookFile, ...], machine: str) -> tuple[Finding, ...]:
-    """Return a verdict for each file, with the command that mends it. Pure."""
+def judge_hooks(files: tuple[HookFile, ...]) -> Iterator[Finding]:
+    """Yield a verdict for each file, with the command that mends it. Pure."""
     if files and not any(file.real or file.fault for file in files):
         why = "none here, so this is no node: run the check on one"
-        return (Finding(OK, machine, "hook files", why, value=", ".join(file.path for file in files)),)
-    return tuple(finding for file in files for finding in _verdicts(file, machine))
+        yield Finding(OK, "hook files", why, value=", ".join(file.path for file in files))
+        return
+    for file in files:
+        yield from _verdicts(file)
 
 
-def _verdicts(file: HookFile, machine: str) -> Iterator[Finding]:
+def _verdicts(file: HookFile) -> Iterator[Finding]:
     what, install = f"{file.key} file", "drainwise config slurm --role node --out /"
     if file.fault:
-        yield Finding(OK, machine, what, f"cannot be looked at by this user: {file.fault}", value=file.path)
+        yield Finding(OK, what, f"cannot be looked at by this user: {file.fault}", value=file.path)
         return
     if not file.real:
         severity, then = (MISSING, "jobs here get no features") if file.guest else (DANGEROUS, _WITHOUT[file.key])
-        yield Finding(severity, machine, what, f"not there: {then}", install, file.path)
+        yield Finding(severity, what, f"not there: {then}", install, file.path)
         return
     faults = list(_faults(file, install))
     for severity, why, line in faults:
-        yield Finding(severity, machine, what, why, line, file.path)
+        yield Finding(severity, what, why, line, file.path)
     if not faults:
-        yield Finding(OK, machine, what, "ours, and only root can change it", value=file.path)
+        yield Finding(OK, what, "ours, and only root can change it", value=file.path)
 
 
 def _faults(file: HookFile, install: str) -> Iterator[tuple[str, str, str]]:
@@ -187,18 +189,15 @@ def space_of(runtime_dir: str) -> Space | None:
     return Space(runtime_dir, os.path.ismount(real), is_full(real), tuple(sorted(shared, key=int)), fault)
 
 
-def judge_space(space: Space | None, machine: str) -> tuple[Finding, ...]:
-    """Return the findings, with the command that mends each. Pure."""
-    return () if space is None else tuple(_findings(space, machine))
-
-
-def _findings(space: Space, machine: str) -> Iterator[Finding]:
+def judge_space(space: Space | None) -> Iterator[Finding]:
+    """Yield the findings, with the command that mends each; none where there is no such directory. Pure."""
+    if space is None:
+        return
     restart = "systemctl restart drainwise-node-agent   # while no job runs here, or reboot"
     if space.fault:
         why = f"not used, so its jobs have no features: {space.fault}"
         yield Finding(
             DANGEROUS,
-            machine,
             "runtime_dir",
             why,
             f"chown root:root {space.directory}/*; chmod 755 {space.directory}/*",
@@ -206,13 +205,13 @@ def _findings(space: Space, machine: str) -> Iterator[Finding]:
         )
     if space.full:
         why = "full: new jobs get no feature directories, and no pilot receives an order"
-        yield Finding(DANGEROUS, machine, "runtime_dir", why, f"du -x -s {space.directory}/*/*", space.directory)
+        yield Finding(DANGEROUS, "runtime_dir", why, f"du -x -s {space.directory}/*/*", space.directory)
     if space.own:
-        yield Finding(OK, machine, "runtime_dir", "a file system of its own", value=space.directory)
+        yield Finding(OK, "runtime_dir", "a file system of its own", value=space.directory)
     else:
         why = "no file system of its own: what fills it fills the one that it lies in, and the other way round"
-        yield Finding(MISSING, machine, "runtime_dir", why, restart, space.directory)
+        yield Finding(MISSING, "runtime_dir", why, restart, space.directory)
     if space.shared:
         why = "their $JOBSTATUS has no limit of its own: such a job can fill the directory for all others"
         line = "look for 'could not be mounted' in the system's log; before Slurm 24.11 job_container/tmpfs prevents it"
-        yield Finding(MISSING, machine, "$JOBSTATUS", why, line, first_few(space.shared))
+        yield Finding(MISSING, "$JOBSTATUS", why, line, first_few(space.shared))

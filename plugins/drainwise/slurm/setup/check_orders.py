@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from drainwise.pool.finding import MISSING, OK, Finding
+from drainwise.pool.finding import MISSING, OK, Finding, first_few
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.setup.check_facts import ClusterFacts, first_few
+from drainwise.slurm.setup.check_facts import ClusterFacts
 
 _MANAGE = {"operator", "administrator"}  # the AdminLevels that may shorten another user's job
 
@@ -38,16 +38,14 @@ def caller_of(facts: ClusterFacts, site: SiteConfig, uid: int, name: str) -> Cal
 def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int) -> Iterator[Finding]:
     """Decide whether `caller` may give orders, and which nodes are silent at `now` (UNIX s). Pure."""
     if _may_always(caller, facts) or caller.level.casefold() in _MANAGE:
-        yield Finding(
-            OK, facts.cluster, "orders", "who asks may shorten jobs", value=f"{caller.name} {caller.level}".strip()
-        )
+        yield Finding(OK, "orders", "who asks may shorten jobs", value=f"{caller.name} {caller.level}".strip())
     else:
         why = (
             f"{caller.name} is neither root nor SlurmUser nor of AdminLevel Operator: an order of this user is refused,"
             " and nothing is said of the agent"
         )
         line = f"sacctmgr modify user {caller.name} set AdminLevel=Operator   (or run the check as the agent's user)"
-        yield Finding(MISSING, facts.cluster, "orders", why, line, caller.level)
+        yield Finding(MISSING, "orders", why, line, caller.level)
     silent = _silent_nodes(facts, site.pilot.stale_after, now)
     if silent:
         why = (
@@ -55,7 +53,7 @@ def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int
             " node's agent does not run, or cannot publish"
         )
         line = "systemctl status drainwise-node-agent   (on the node)"
-        yield Finding(MISSING, facts.cluster, "nodes' agents", why, line, first_few(silent))
+        yield Finding(MISSING, "nodes' agents", why, line, first_few(silent))
 
 
 def is_controller(facts: ClusterFacts, host: str) -> bool:

@@ -14,10 +14,8 @@ from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.doctor.bundle import bundle_texts, facts_as_json, write_bundle
 from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineFacts
-from drainwise.doctor.installation import installation
 from drainwise.doctor.judge import judge, next_step
-from drainwise.doctor.rendered import rendered_files
-from drainwise.doctor.running import running_processes
+from drainwise.doctor.looks import installation, rendered_files, running_processes
 from drainwise.facts.errors import DrainwiseError
 from drainwise.pool.finding import DANGEROUS, OK, Finding
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load

@@ -1,1 +1,0 @@
-"""What `drainwise config` does beside rendering: check the site file, show what rendering would change."""
