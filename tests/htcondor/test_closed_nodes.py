@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from drainwise.htcondor.ads.values import Ad
-from drainwise.htcondor.pool.slots import NOT_IN_FORCE, NOT_INSTALLED, RESTART, closed_notices, why_no_orders
+from drainwise.htcondor.pool.slots import NOT_IN_FORCE, NOT_INSTALLED, RESTART, Slot, closed_notices, why_no_orders
 
 START = 1795240000
 
 
-@dataclass(frozen=True)
-class Slot:
-    ad: Ad
-    machine: str
+def slot(ad: Ad, machine: str) -> Slot:
+    return Slot(ad, f"slot1_1@{machine}", machine, 8, 8.0, "Claimed", None, None)
 
 
 def closed(machine: str, since: int = START + 1) -> Slot:
-    return Slot({"PilotReclaimOrders": "", "PilotOrdersSince": since, "DaemonStartTime": START}, machine)
+    return slot({"PilotReclaimOrders": "", "PilotOrdersSince": since, "DaemonStartTime": START}, machine)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +41,7 @@ def test_a_startd_that_started_before_takes_no_orders(ad: Ad, why: str) -> None:
 def test_a_node_without_the_drop_in_takes_no_orders() -> None:
     """Its pilots have the reason; that there are such nodes is no news in each cycle."""
     assert why_no_orders({"DaemonStartTime": START}) == NOT_INSTALLED
-    assert closed_notices([Slot({}, "n1")]) == ()
+    assert closed_notices([slot({}, "n1")]) == ()
 
 
 def test_each_node_is_counted_once_and_some_are_named() -> None:
