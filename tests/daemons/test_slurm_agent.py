@@ -295,11 +295,12 @@ def test_two_pilots_in_one_directory_are_told_apart(site: SlurmSite) -> None:
     early = "echo 'USED_FRACTION1k = 512' >.pilot.ad; touch -d @$1 .pilot.ad"  # found at the first look already
     cluster.run(["sh", "-c", f"cd /home/alice/reports && {early}", "sh", str(int(time.time()) + 45)], user="alice")
     own = "echo 2 >$JOBSTATUS/used_CPU; echo $(($(date +%s) + 900)) >$JOBSTATUS/last_exp_job_end;"
-    options = ("--time=30", "--cpus-per-task=2", "--output=/dev/null", "--chdir=/home/alice/reports")
+    options = ("--time=30", "--cpus-per-task=2", "--output=/dev/null", "--chdir=/home/alice/reports", "--hold")
     first, second, other = (
         cluster.submit(text, "alice", (*options, f"--nodelist={node}"))
         for text, node in zip((script, script, own + script), cluster.node_names)
     )
+    cluster.run(["scontrol", "release", f"{first},{second},{other}"])  # so that none is alone there for a round
     for number in (first, second, other):
         site.running(number)
     assert published(site, other).report.used_cpu == 2.0
