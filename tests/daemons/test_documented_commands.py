@@ -251,6 +251,7 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     " --policies site-least-waste,least-waste",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
+THE_SOLVER = {"scripts/chooser_quality"}  # tests/room/test_against_a_solver.py
 PLAYED = {  # tests/scenario/test_played_pool.py
     "scripts/played_pool",
     "scripts/played_pool --costs",
@@ -306,6 +307,7 @@ ALL |= (
     ELSEWHERE
     | ON_WHOLE_LOGS
     | THE_ROOM
+    | THE_SOLVER
     | THE_LIES
     | PLAYED
     | THE_STANDARD_TABLES

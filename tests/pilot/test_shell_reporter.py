@@ -69,12 +69,18 @@ class Wrapper:
         wait_for(lambda: not is_there(self.reporter))
 
     def said(self) -> PilotReport:
-        """What the node reads."""
-        fd = open_dir(str(self.place))
-        try:
-            report, reasons = read_report(fd, os.geteuid(), CORES, JOB_STATUS)
-        finally:
-            os.close(fd)
+        """What the node reads, when the reporter does not just write it."""
+
+        def read() -> Iterator[tuple[PilotReport | None, tuple[str, ...]]]:
+            fd = open_dir(str(self.place))
+            try:
+                found = read_report(fd, os.geteuid(), CORES, JOB_STATUS)
+            finally:
+                os.close(fd)
+            if found[1] != ("$JOBSTATUS: locked",):
+                yield found
+
+        [(report, reasons)] = wait_for(lambda: list(read()))
         assert report is not None and reasons == ()
         assert standing(report, report.heartbeat, 3600, None, CORES) == FRESH
         return report

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,8 @@ from more_examples import more_examples
 
 from .pools import Pool, as_if_large, pools
 from .solver import solved
+
+ROOT = Path(__file__).parents[2]
 
 
 @more_examples(2.5)
@@ -49,3 +54,12 @@ def test_in_a_large_pool_the_first_kind_has_the_most_jobs(pool: Pool) -> None:
     best = [jobs.get(kind.name, 0) for kind in pool.kinds]
     assert ours[0] == best[0]
     assert ours <= best
+
+
+def test_the_quality_is_compared_by_a_command() -> None:
+    """`scripts/chooser_quality` prints a row for each family, and whether a threshold is missed."""
+    command = [sys.executable, str(ROOT / "scripts" / "chooser_quality"), "--pools", "2", "--family", "small", "users"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+    *_, small, users, last = ran.stdout.splitlines()
+    assert small.startswith("| small | 2 |") and users.startswith("| users | 2 |") and last == "no threshold is missed"

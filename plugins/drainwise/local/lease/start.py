@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from drainwise.common.bounded_command import must_have_descriptors
 from drainwise.common.local_file import read_small
 from drainwise.common.printable import ascii_line
 from drainwise.common.processes import Process, read_proc
@@ -112,6 +113,7 @@ def _start_supervisor(directory: str, spec: bytes, kill_wait: float) -> Process:
 
 def _answer(program: list[str], spec: bytes, environment: Mapping[str, str], errors: int) -> bytes:
     """Return the supervisor's answer once its job is made; b"" when it could not be, or not in time. Raises OSError."""
+    must_have_descriptors(6)
     with subprocess.Popen(
         program,
         stdin=subprocess.PIPE,
