@@ -79,8 +79,8 @@ def test_a_key_that_nobody_states_goes(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--machine", "m", "--total-cpu", "0"], "--total_cpu: '0' is no total_cpu"),
-        (["--machine", "m", "--total-cpu", "-1"], "is no total_cpu"),
-        (["--machine", "m", "--hs06", "1e3"], "is no hs06"),
+        (["--machine", "m", "--total-cpu", "-1"], "--total_cpu: '-1' is no total_cpu"),
+        (["--machine", "m", "--hs06", "1e3"], "'1e3' is no hs06"),
         (["--machine", "m", "--shutdown-command", "poweroff"], "is no shutdown_command"),
         (["--job", "j", "--job-id", "a b"], "is no job_id"),
         (["--machine", "m", "--json", "absent"], "absent"),

@@ -43,7 +43,9 @@ def test_the_time_left(tmp_path: Path, machine: dict[str, str], job: dict[str, s
 def test_a_shutdown_alone_says_how_much_is_left(tmp_path: Path) -> None:
     found = made(tmp_path / "m", shutdowntime=str(NOW + 60)), made(tmp_path / "j")
     assert questions.time_left(*found, NOW) == 60
-    assert questions.planned_shutdown_time(*found) == NOW + 60
+    assert questions.planned_shutdown_time(*found, NOW) == NOW + 60
+    with pytest.raises(FeatureError, match="no shutdown is planned"):
+        questions.planned_shutdown_time(*found, NOW + 60)
 
 
 def test_the_other_questions(tmp_path: Path) -> None:

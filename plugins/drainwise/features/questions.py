@@ -18,10 +18,13 @@ def known(reader: FeatureReader, key: str) -> int:
     return found
 
 
-def planned_shutdown_time(machine: FeatureReader, job: FeatureReader) -> int:
-    """Return when this job must be gone, or its host shuts down, whichever is earlier; UNIX s. Use case 4."""
+def planned_shutdown_time(machine: FeatureReader, job: FeatureReader, now: int) -> int:
+    """Return when this job must be gone, or its host shuts down, whichever is earlier; UNIX s. Use case 4.
+
+    A time that has passed is no plan: the draft has its key removed then.
+    """
     planned = [job.integer("shutdowntime_job"), machine.integer("shutdowntime")]
-    ahead = [one for one in planned if one is not None]
+    ahead = [one for one in planned if one is not None and one > now]
     if not ahead:
         raise FeatureError("no shutdown is planned")
     return min(ahead)

@@ -25,8 +25,8 @@ def from_text(key: Feature, text: str, place: str) -> int | float | str:
     """Read the value of a key. Raises UsageError, which names the place, when it is none."""
     value: object = text
     plain = text.isascii() and text.replace(".", "", 1 if key.kind == DECIMAL else 0).isdecimal() and len(text) < 30
-    if key.kind in {INTEGER, DECIMAL}:
-        value = (float(text) if "." in text else int(text)) if plain else None
+    if plain and key.kind in {INTEGER, DECIMAL}:
+        value = float(text) if "." in text else int(text)
     return checked(key, value, place)
 
 

@@ -31,7 +31,7 @@ def _rest(args: argparse.Namespace) -> int:
 
 
 def _shutdown(args: argparse.Namespace) -> int:
-    return questions.planned_shutdown_time(readable(args, MACHINE), readable(args, JOB))
+    return questions.planned_shutdown_time(readable(args, MACHINE), readable(args, JOB), int(time.time()))
 
 
 def _threads(args: argparse.Namespace) -> int:
