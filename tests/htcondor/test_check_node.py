@@ -131,6 +131,17 @@ def test_a_directory_that_others_can_write_endangers_what_lies_below(node: str) 
     assert file_verdicts(node, NEW) == dict.fromkeys(hooks, DANGEROUS)
 
 
+def test_a_directory_behind_a_link_endangers_what_it_leads_to(node: str) -> None:
+    """The hooks lie elsewhere, below a directory that others can write; a sticky one keeps root's files as they are."""
+    os.mkdir(f"{node}/srv")
+    os.rename(f"{node}/usr/libexec/drainwise", f"{node}/srv/hooks")
+    os.symlink("../../srv/hooks", f"{node}/usr/libexec/drainwise")
+    hooks = {file.path for file in render(SITE, "execute") if file.path.startswith(SITE.htcondor.libexec_dir)}
+    for mode, expected in ((0o755, {}), (0o777, dict.fromkeys(hooks, DANGEROUS)), (0o1777, {})):
+        os.chmod(f"{node}/srv", mode)
+        assert file_verdicts(node, NEW) == expected
+
+
 @pytest.mark.parametrize(
     ("path", "mode"), [("/usr/libexec/drainwise/pilot-cron", 0o744), ("/etc/drainwise/node.conf", 0o640)]
 )

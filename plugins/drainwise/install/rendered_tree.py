@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from drainwise.common.local_file import make_public
 from drainwise.facts.errors import UsageError
 
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
 
 @dataclass(frozen=True)
 class RenderedFile:
@@ -18,6 +20,22 @@ class RenderedFile:
     path: str
     text: str
     mode: int = 0o644
+
+
+def open_above(path: str, root: str = "") -> tuple[str, ...]:
+    """Return the directories above a file, and above what it leads to, in which others than root may put another file.
+
+    The nearest first; a sticky one is none of them. root: where the file's machine has its own root. Raises OSError.
+    """
+    found: list[str] = []
+    for leaf in (root + path, os.path.realpath(root + path)):
+        place = leaf
+        while place not in {"/", root}:
+            place = os.path.dirname(place)
+            status = os.stat(place)
+            if status.st_uid != 0 or (status.st_mode & OTHERS_WRITE and not status.st_mode & stat.S_ISVTX):
+                found.append(place.removeprefix(root) or "/")
+    return tuple(dict.fromkeys(found))
 
 
 def read_tree(directory: str) -> tuple[RenderedFile, ...]:

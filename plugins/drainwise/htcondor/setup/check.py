@@ -14,6 +14,7 @@ from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, PoolFac
 from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon, restart_line
 from drainwise.htcondor.setup.knobs import words
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, hooks_path
+from drainwise.install.rendered_tree import OTHERS_WRITE
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged
 from drainwise.siteconfig import SiteConfig
 
@@ -153,7 +154,7 @@ def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:
         if file.fault:
             why = f"{file.fault}; while a hook is missing no job starts on the node"
             yield Finding(MISSING, what, why, "drainwise config htcondor --role execute --out /")
-        elif file.owner != 0 or file.mode & (stat.S_IWGRP | stat.S_IWOTH):
+        elif file.owner != 0 or file.mode & OTHERS_WRITE:
             why = "who can change it runs code as every job's user"
             line = f"chown root {what} && chmod go-w {what}"
             yield Finding(DANGEROUS, what, why, line, f"uid {file.owner} mode {shown}")

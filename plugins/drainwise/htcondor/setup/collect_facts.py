@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -17,6 +16,7 @@ from drainwise.htcondor.pool.order_rights import is_order_taken, rights_at
 from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs
 from drainwise.htcondor.setup.render import ROLES, render
+from drainwise.install.rendered_tree import open_above
 from drainwise.siteconfig import SiteConfig
 
 Ad = Mapping[str, object]
@@ -168,14 +168,6 @@ def file_facts(paths: Iterable[str], root: str = "") -> Iterator[FileFacts]:
         except OSError as fault:
             yield FileFacts(path, fault.strerror or "cannot be looked at")
             continue
-        yield FileFacts(path, "", status.st_mode, status.st_uid, int(status.st_ctime), _exposed(path, root))
-
-
-def _exposed(path: str, root: str) -> str:
-    directory = os.path.dirname(path)
-    while directory not in {"", "/"}:
-        status = os.stat(root + directory)
-        if status.st_uid != 0 or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return directory
-        directory = os.path.dirname(directory)
-    return ""
+        yield FileFacts(
+            path, "", status.st_mode, status.st_uid, int(status.st_ctime), next(iter(open_above(path, root)), "")
+        )

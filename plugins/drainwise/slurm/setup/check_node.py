@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from drainwise.facts.errors import FeatureError
+from drainwise.install.rendered_tree import OTHERS_WRITE, open_above
 from drainwise.node import JOB_STATUS
 from drainwise.node.hook import read_bounded
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few
@@ -24,7 +25,6 @@ from drainwise.slurm.setup.merge import Hook, hooks_of, names_hook
 from drainwise.slurm.setup.render import render
 
 _LARGEST = 65536
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _DRAINS = "Slurm drains the node"
 _WITHOUT = {"Prolog": _DRAINS, "Epilog": _DRAINS, "TaskProlog": "Slurm ends each job here"}
 """What comes of a hook that cannot be run; seen with both releases."""
@@ -97,7 +97,7 @@ def _faults(file: HookFile, install: str) -> Iterator[tuple[str, str, str]]:
         return
     if file.uid != 0:
         yield DANGEROUS, f"it belongs to uid {file.uid}, who can put anything into it", f"chown root:root {file.real}"
-    if file.mode & _OTHERS:
+    if file.mode & OTHERS_WRITE:
         yield DANGEROUS, f"mode {file.mode & 0o7777:04o}: others than root may write to it", f"chmod 755 {file.real}"
     for above in file.open_to:
         why = f"others than root may change {above}, and so put another file in its place"
@@ -130,23 +130,9 @@ def _looked_at(hook: Hook, wanted: str) -> HookFile:
         return HookFile(key, path, guest=guest)
     except OSError as error:
         return HookFile(key, path, fault=error.strerror or type(error).__name__)
-    above = dict.fromkeys((*_above(path), *_above(real)))
-    open_to = tuple(directory for directory in above if _is_open(directory))
     runs = [*text.partition("\n")[0].removeprefix("#!").split()[:1], *filter(None, [hook.site])] if text else []
     needs = tuple(program for program in runs if not os.access(program, os.X_OK))
-    return HookFile(key, path, real, "", status.st_mode, status.st_uid, open_to, text, wanted, needs, guest)
-
-
-def _above(path: str) -> Iterator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path
-
-
-def _is_open(directory: str) -> bool:
-    """Decide whether others than root may rename what lies in it; in a sticky one they may not."""
-    status = os.stat(directory)
-    return status.st_uid != 0 or bool(status.st_mode & _OTHERS and not status.st_mode & stat.S_ISVTX)
+    return HookFile(key, path, real, "", status.st_mode, status.st_uid, open_above(path), text, wanted, needs, guest)
 
 
 @dataclass(frozen=True)
