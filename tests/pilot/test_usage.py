@@ -8,6 +8,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from apart import apart
 from drainwise.estimate.records.pilot_records import read_pilot_records
 from drainwise.pilot.decide.lease import Lease
@@ -15,6 +17,7 @@ from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.lease_record import LeaseRecord
 from drainwise.pilot.processes import Processes
 from drainwise.pilot.queues.directory import DirectoryQueue
+from real_daemons.waiting import wait_for
 
 from .work import T0
 
@@ -48,3 +51,30 @@ def test_cpu_time_and_memory_reach_the_record(tmp_path: Path) -> None:
     assert job.cpu_seconds is not None and 0.3 <= job.cpu_seconds < PATIENCE
     assert job.memory_bytes is not None and job.memory_bytes > 80_000_000
     assert not said
+
+
+FOUR = """
+import os, sys
+for number in range(4):
+    if os.fork() == 0:
+        held = bytearray(os.urandom(1) * 50_000_000)
+        open(f"{sys.argv[1]}/has-{number}", "w").close()
+        os.read(os.open(f"{sys.argv[1]}/ends", os.O_RDONLY), 1)
+        os._exit(0)
+for _ in range(4):
+    os.wait()
+"""
+
+
+@apart
+def test_the_memory_of_all_processes_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four of 50 MB each are 200 MB, though none of them has more than that; what they share counts once."""
+    monkeypatch.setattr("drainwise.pilot.processes._MEMORY_EVERY", 0.0)
+    os.mkfifo(tmp_path / "ends")
+    processes = Processes(str(tmp_path), os.environ, "one", 0.5)
+    processes.start(Payload("p", 4, (sys.executable, "-S", "-c", FOUR, str(tmp_path)), 60.0, 60.0), T0)
+    wait_for(lambda: len(list(tmp_path.glob("has-*"))) == 4)
+    assert processes.reap(T0) == []
+    (tmp_path / "ends").write_text("....")
+    [one] = wait_for(lambda: processes.reap(T0 + 1))
+    assert one.usage is not None and 200_000_000 < one.usage.memory_bytes < 240_000_000

@@ -175,7 +175,7 @@ BUDGETS = {
     "features": Budget(1_892, "features features.serve prologs"),
     "pilotad": Budget(1_072, "pilotad"),
     "node": Budget(1_417, "node node.payloads"),
-    "pilot": Budget(2_147, "pilot pilot.decide pilot.queues"),
+    "pilot": Budget(2_165, "pilot pilot.decide pilot.queues"),
     "pool": Budget(925, "pool"),
     "reclaim": Budget(
         5_072,
@@ -222,7 +222,7 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 13),
+    "check and doctor": Allowance(600, 31),
     "Whose jobs": Allowance(1_500),
     "Leave at the next checkpoint": Allowance(1_000),
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import resource
 import signal
 import subprocess
 import time
@@ -17,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from drainwise.common.process_tree import kill_all_below, lead_group
-from drainwise.common.processes import children, kill_group, marks_of
+from drainwise.common.processes import children, kill_group, marks_of, read_proc
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.queues.records import EndedPayload, PayloadUsage
 
@@ -29,6 +28,7 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 _LAST_WAIT = 5.0
 _OTHERS_WAIT = 0.5
 _PAUSE = 0.01
+_MEMORY_EVERY = 5.0  # seconds between two looks at what payloads have in memory
 _NAME = "DRAINWISE_PAYLOAD"
 _PILOT = "DRAINWISE_PILOT"
 _FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG, errno.EISDIR, errno.ENOTDIR)
@@ -44,6 +44,8 @@ class _Process:
     code: int | None = None
     killed: bool = False
     usage: PayloadUsage | None = None
+    memory: int = 0
+    """Bytes that it and all below it had together at most, as far as somebody looked."""
 
     @property
     def pid(self) -> int:
@@ -61,6 +63,7 @@ class Processes:
         self._ended: list[EndedPayload] = []
         self._stopping: dict[str, _Process] = {}
         self._others: dict[int, Callable[[int], None]] = {}
+        self._memory_at = 0.0
 
     def start(self, payload: Payload, now: float) -> None:
         """Start a payload in a directory of its own.
@@ -114,6 +117,7 @@ class Processes:
 
     def reap(self, now: float) -> list[EndedPayload]:
         """Return the payloads that ended since the last call; kill those whose time for an orderly end is over."""
+        self._look_at_memory()
         self._collect()
         for process in list(self._stopping.values()):
             late = now >= process.kill_at
@@ -127,6 +131,12 @@ class Processes:
         if ended:
             self._end_escaped()
         return ended
+
+    def _look_at_memory(self) -> None:
+        if time.monotonic() >= self._memory_at:
+            self._memory_at = time.monotonic() + _MEMORY_EVERY
+            for pid, process in self._by_pid.items():
+                process.memory = max(process.memory, _memory_of(pid))
 
     def _collect(self) -> None:
         while True:
@@ -146,7 +156,8 @@ class Processes:
                 self._others.pop(found.si_pid, _nobody)(code)
                 continue
             process.code = process.handle.returncode = code
-            process.usage = _usage_of(counted)
+            seconds = round(counted.ru_utime + counted.ru_stime, 3)
+            process.usage = PayloadUsage(seconds, max(counted.ru_maxrss * 1024, process.memory))
             if not process.stopped:
                 self._end(process)
 
@@ -198,9 +209,17 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _usage_of(counted: resource.struct_rusage) -> PayloadUsage:
-    """Return what wait4 says of a process that has ended."""
-    return PayloadUsage(round(counted.ru_utime + counted.ru_stime, 3), counted.ru_maxrss * 1024)
+def _memory_of(pid: int) -> int:
+    """Return the bytes that a process and all below it have together; what several share counts once (PSS)."""
+    kilobytes, left = 0, [pid]
+    while left:
+        one = left.pop()
+        with contextlib.suppress(OSError):  # it has gone
+            for thread in os.listdir(f"/proc/{one}/task"):
+                left += map(int, read_proc(f"/proc/{one}/task/{thread}/children").split())
+            rows = read_proc(f"/proc/{one}/smaps_rollup").splitlines()
+            kilobytes += sum(int(row.split()[1]) for row in rows if row.startswith(b"Pss:"))
+    return kilobytes * 1024
 
 
 def _nobody(code: int) -> None:

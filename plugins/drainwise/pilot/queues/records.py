@@ -24,9 +24,10 @@ REFUSED = "refused"
 
 
 class PayloadUsage(NamedTuple):
-    """CPU time of a payload's main process and the descendants it waited for, and the largest RSS of any one of them.
+    """CPU time of a payload's main process and the descendants it waited for, over all cores, and its memory at most.
 
-    cpu_seconds: over all cores. memory_bytes: less than the payload's own when several of its processes were large.
+    memory_bytes: the largest PSS of all its processes together that was seen every few seconds, or the largest RSS of
+    any one of them where that is more.
     """
 
     cpu_seconds: float
