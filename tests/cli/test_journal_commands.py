@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from as_user import answer_of
 from drainwise.cli import agent_place, pool_options
+from drainwise.cli.journal_options import journal_files
 from drainwise.cli.main import main
 from made_up_node import public_directory
 
@@ -60,6 +63,20 @@ def test_the_journal_must_be_known(command: list[str], tmp_path: Path, capsys: p
     assert "[journal] file" in said and f"no agent keeps one in {tmp_path}/none" in said
     assert main([*command, "--journal", str(tmp_path / "absent")]) == 2
     assert "there is no journal" in capsys.readouterr().err
+
+
+def test_a_journal_in_a_directory_that_may_not_be_entered_is_not_missing(tmp_path: Path) -> None:
+    """Who may not enter its directory is told so, and not that there is no journal."""
+    (tmp_path / "closed").mkdir(mode=0o700)
+    tmp_path.parent.chmod(0o755)
+    tmp_path.chmod(0o755)
+
+    def said() -> str:
+        with pytest.raises(PermissionError) as raised:
+            journal_files(argparse.Namespace(journal=f"{tmp_path}/closed/journal.jsonl"))
+        return str(raised.value.filename)
+
+    assert answer_of(said, 65534) == f"{tmp_path}/closed/journal.jsonl"
 
 
 def test_the_site_names_the_journal(

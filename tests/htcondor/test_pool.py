@@ -92,12 +92,15 @@ def test_the_garbage_collector_is_afterwards_as_it_was(questions: Path, collects
 
 
 def test_the_bindings_are_imported_where_something_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the configuration that is read is that of the moment; those that are too old are one line."""
+    """So the configuration that is read is that of the moment; those that are too old, or missing, are one line."""
     program = "import sys, drainwise.htcondor.pool.pool; print(sorted({'htcondor2', 'classad2'} & {*sys.modules}))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
     monkeypatch.delattr("htcondor2.HTCondorException")
     with pytest.raises(UsageError, match="bindings here are too old"):
+        htcondor2.Collector()
+    monkeypatch.setitem(sys.modules, "htcondor2", None)
+    with pytest.raises(UsageError, match=r"not installed for .*htcondor2.*pip install 'drainwise\[htcondor\]'"):
         htcondor2.Collector()
 
 

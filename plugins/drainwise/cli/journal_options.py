@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import glob
 import os
 import sys
@@ -60,6 +61,8 @@ def journal_files(args: argparse.Namespace) -> list[str]:
         path = site.journal.file or _kept_journal(site)
     files = files_of(path)
     if not files:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(path)  # a directory that this user may not enter hides it
         raise UsageError(f"there is no journal {path!r}: `drainwise reclaim` writes one where it acts")
     return files
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,23 +27,30 @@ COLLECTOR = "the collector (COLLECTOR_HOST of HTCondor's configuration)"
 BUNDLE = 500
 """Ads in a bundle: some hundred kB of text."""
 
+_INSTALL = "pip install 'drainwise[htcondor]', in a virtual environment where the system's Python refuses that"
 _EXPRESSION = '"\\/Expr('  # how the bindings mark an expression; a string of that text has no backslash in it
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)[,\n]")
 _REFERENCE = re.compile(r'"\\/Expr\((\w+)\)\\/"')
 
 
 def require_bindings() -> None:
-    """Raise UsageError when the bindings here are too old to be used, with what to install.
+    """Raise UsageError when the bindings here are missing or too old to be used, with what to install.
 
     Those of HTCondor 23, such as Debian 13's own package, lack what tells a refusal from any other fault.
     """
-    module = importlib.import_module("htcondor2")
+    try:
+        module = importlib.import_module("htcondor2")
+    except ModuleNotFoundError as fault:
+        raise UsageError(
+            f"HTCondor's Python bindings are not installed for {sys.executable} (no module {fault.name}): {_INSTALL};"
+            " where packages installed drainwise: pip install --target /usr/local/lib/drainwise htcondor"
+        ) from None
     if not hasattr(module, "HTCondorException"):
         version = str(module.version()).split()
         raise UsageError(
             f"HTCondor's Python bindings here are too old: version {version[1] if len(version) > 1 else 'unknown'}, in"
             f" {module.__path__[0]}; install those of PyPI, 24.0 or later, which speak to older daemons, too:"
-            " pip install 'drainwise[htcondor]', in a virtual environment where the system's Python refuses that"
+            f" {_INSTALL}"
         )
 
 
