@@ -21,7 +21,7 @@ from .memory_pool import NOW, SETTINGS, Lines
 SITE = replace(SETTINGS, policy="open-need", waiting_cost=0.02, min_age=60, order_latency=60)
 """What a site has that sets nothing."""
 LEAST_WASTE = replace(SITE, policy="least-waste", waiting_cost=0.0)
-NODES, FEW = most_of((12, 6), (24, 24))
+NODES, FEW = most_of((9, 6), (24, 24))
 LONGEST = 180
 """Minutes of a play."""
 LEASES = {"endless": None, "ending": (3600, 40_000)}

@@ -15,7 +15,7 @@ from drainwise.reclaim.counted_demand import paused, weighed
 from drainwise.reclaim.decide.decision import look_at, make_plan
 from drainwise.reclaim.decide.standing import withdrawals
 from drainwise.reclaim.history import History
-from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand, for_whom, kind_as_account
+from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand, for_whom, kind_as_account, watched
 
 from .facts import NOW, SETTINGS, account, pilot
 
@@ -50,6 +50,13 @@ def test_jobs_that_came_since_count_in_their_own_size() -> None:
     assert deficit(waits(16), PAUSED) == 8
     assert deficit(waits(9, per_job=4.5), PAUSED) == 1
     assert deficit(waits(16), dataclasses.replace(PAUSED, closed=True)) == 0
+
+
+@pytest.mark.parametrize(("seconds", "counts"), [(None, True), (179, True), (180, False), (181, False)])
+def test_a_round_counts_unless_nobody_looked_for_time_to_start(seconds: int | None, counts: bool) -> None:
+    known = {"group_b": UnmetDemand("group_b", round=Round(back=8.0, whole=8.0, first=NOW - 60, last=NOW - 60))}
+    after = watched(known, waits(8), NOW, SITE, None if seconds is None else NOW - seconds)
+    assert {name: one.round.back for name, one in after.items()} == ({"group_b": 8.0} if counts else {})
 
 
 def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:

@@ -52,6 +52,8 @@ def test_what_a_child_sends_counts_for_its_own_tasks_alone(
     found = tasks.run(jobs, dict.fromkeys(jobs), NOW, read=True)
     assert {key: result.refused for key, result in found.items()} == {("node1", "11"): "said by alice"}
     assert faults[f"user {ALICE}"] == "" and faults[f"user {MALLORY}"].startswith(fault)
+    assert [tasks.is_slow(uid, NOW) for uid in (ALICE, MALLORY)] == [False, True]
+    assert not any(tasks.is_slow(uid, NOW + 60) for uid in (ALICE, MALLORY))  # it holds up no later round
 
 
 @pytest.mark.parametrize("cores", [0, 8])
