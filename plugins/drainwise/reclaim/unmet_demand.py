@@ -208,7 +208,7 @@ def watched(
 ) -> dict[str, UnmetDemand]:
     """Return the unmet demand after a look at `now` (UNIX s), without accounts of which nothing need be remembered.
 
-    blind: since when (UNIX s) no look succeeded, None where the last one did. Of a longer time than jobs are given to
+    blind: since when (UNIX s) no look succeeded, None where the last one did. Once that is as long as jobs are given to
     start, rounds in it count for nothing. ended: asked where a round would have failed by what was seen; None: nobody
     tells.
     """
