@@ -75,6 +75,9 @@ def test_the_memory_of_all_processes_counts(tmp_path: Path, monkeypatch: pytest.
     processes.start(Payload("p", 4, (sys.executable, "-S", "-c", FOUR, str(tmp_path)), 60.0, 60.0), T0)
     wait_for(lambda: len(list(tmp_path.glob("has-*"))) == 4)
     assert processes.reap(T0) == []
+    [seen] = (process.memory for process in processes._by_name.values())
+    assert 200_000_000 < seen < 240_000_000
     (tmp_path / "ends").write_text("....")
     [one] = wait_for(lambda: processes.reap(T0 + 1))
-    assert one.usage is not None and 200_000_000 < one.usage.memory_bytes < 240_000_000
+    # The kernel's own figure of a process begins with what its parent had when it forked.
+    assert one.usage is not None and one.usage.memory_bytes >= seen
