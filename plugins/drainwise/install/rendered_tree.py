@@ -25,11 +25,12 @@ class RenderedFile:
 def open_above(path: str, root: str = "") -> tuple[str, ...]:
     """Return the directories above a file, and above what it leads to, in which others than root may put another file.
 
-    The nearest first; a sticky one is none of them. root: where the file's machine has its own root. Raises OSError.
+    The nearest first; a sticky one is none of them. root: where the file's machine has its own root; what leads out of
+    that is not followed. Raises OSError.
     """
     found: list[str] = []
     for leaf in (root + path, os.path.realpath(root + path)):
-        place = leaf
+        place = leaf if leaf.startswith(root) else root
         while place not in {"/", root}:
             place = os.path.dirname(place)
             status = os.stat(place)
