@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from drainwise.facts import fact
 from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_BY
-from drainwise.htcondor.node.cron_record import replace_file
+from drainwise.htcondor.node.cron_state import kept_lines, replace_file
 from drainwise.node.ad_text import literals, raw_values, string, whole
-from drainwise.node.hook import read_bounded, say
-from drainwise.node.payloads.claims import KeptCores
+from drainwise.node.hook import say
 from drainwise.pilotad.attributes import REPORTED_BY
 from drainwise.pilotad.partial_return import (
     Acknowledgement,
@@ -53,7 +52,6 @@ _LENT_MEMORY = (
 )
 _MOST_DIGITS = 10
 _LOOKS = 2  # in a row at which a job must have worked on more than it kept
-_LIMIT = 1 << 20  # bytes
 
 
 class OwnersRecord:
@@ -64,7 +62,8 @@ class OwnersRecord:
 
     def __init__(self, file: str, age: int = 0) -> None:
         self._file, self.age = file, age
-        self._before = _remembered_owners(file)
+        rows = [line.split(" ") for line in kept_lines(file) or ()]
+        self._before = {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and all(map(_is_number, row))}
         self._since = dict(self._before)
 
     def since(self, job: JobSandbox, seen: SeenJob | None, now: int) -> int | None:
@@ -80,15 +79,6 @@ class OwnersRecord:
             replace_file(self._file, "".join(f"{uid} {since}\n" for uid, since in self._since.items()))
 
 
-def _remembered_owners(file: str) -> dict[int, int]:
-    try:
-        lines = read_bounded(file, _LIMIT).decode("ascii", "replace").splitlines()
-    except OSError:
-        return {}
-    rows = [line.split(" ") for line in lines]
-    return {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and all(map(_is_number, row))}
-
-
 def stated_part(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> ReturnedPart | None:
     """Return what a report is believed to have returned at `now` (UNIX s); None where it states nothing.
 
@@ -97,11 +87,6 @@ def stated_part(report: PilotReport | None, job: JobSandbox, now: int, heartbeat
     if report is None or report.returned_cores is None:
         return None
     return returned_part(report, job.cores, None, now, heartbeat_limit, job.started)
-
-
-def kept_cores(part: ReturnedPart | None, job: JobSandbox) -> KeptCores | None:
-    """Return what a job may use by its own statement; None where it has returned nothing."""
-    return KeptCores(job.cores - part.cores, part.since) if part is not None and part.cores else None
 
 
 def returned_by(part: ReturnedPart | None, job: JobSandbox, since: int | None, age: int) -> str:

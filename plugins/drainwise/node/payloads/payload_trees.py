@@ -2,22 +2,30 @@
 
 The processes of a job are those below the batch system's own process for it. One whose parents have all ended is of
 the job whose session or control group it is in: a process is born into both, and no user gets into another's.
+
+THE table of how the payloads of each kind of pilots are known by their processes is PROFILES; a site adds its own rows.
+A pattern is a part of a command line. It is the user's own text: who makes a process look like a payload changes
+the figures of that pilot alone, and those are bounded by the cores and the time that it has.
+
+Source: pilot.py of PanDA's pilot 3 and JobAgent.java of JAliEn, read; createJobWrapper of DIRAC
+(job/Wrapper/Wrapper_<job>), run.
 """
 
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES
 from drainwise.node.payloads.process_table import TICKS, ProcessTable, SeenProcess
+from drainwise.pilotad.observation import is_client
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from drainwise.node.payloads.payload_profiles import PayloadProfile
-
     Mark = tuple[int, int]  # pid and start of a process: no later process has both
 
+PLAIN = "plain"
+"""The client of a pilot that no profile knows: what works below it."""
+_LEAST_PATTERN, _LONGEST_PATTERN, _MOST_PATTERNS = 3, 60, 16
 MOST_MEMBERS = 2000
 """Processes of a job; of one with more nothing is told."""
 MOST_PAYLOADS = 256
@@ -33,6 +41,49 @@ _MOST_DEPTH = 12
 _ACTIVE = frozenset({b"R", b"D"})
 _CONTAINERS = frozenset({b"docker", b"podman", b"conmon"})
 _MOST_ORPHANS = 256
+
+
+@fact
+class PayloadProfile:
+    """The processes of one client: `pilot`, whose children are payloads, or `payload`, which is one itself.
+
+    starter: what starts payloads that come and go: a job in which it is seen is of this client while it has none. All
+    are parts of a command line with blanks between its words; "" where a profile has none. helpers: the names of the
+    pilot's children that are no payloads. commands: how the names of those processes begin; () for any.
+    """
+
+    client: str
+    pilot: str = ""
+    payload: str = ""
+    starter: str = ""
+    helpers: tuple[bytes, ...] = ()
+    commands: tuple[bytes, ...] = ()
+
+
+_TOOLS = (b"prmon", b"MemoryMonitor", b"rucio", b"xrdcp", b"gfal-copy", b"gfal", b"sleep", b"curl")
+
+PROFILES = (
+    PayloadProfile("panda", pilot="pilot.py ", helpers=_TOOLS, commands=(b"python",)),
+    PayloadProfile(
+        "dirac", payload="/Wrapper_", starter="WorkloadManagement/JobAgent ", commands=(b"python", b"dirac-agent")
+    ),
+    PayloadProfile("alice", payload="alien.site.JobWrapper", commands=(b"java",)),
+    PayloadProfile("glideinwms", payload="condor_starter ", commands=(b"condor_starter",)),
+)
+"""The built-in rows, in the order in which they are tried."""
+
+
+def site_rows(text: str | None) -> tuple[PayloadProfile, ...]:
+    """Return the site's own rows, `name=part of a command line, …`, and the built-in ones after them.
+
+    A name is a client's. What is none is passed over: the site file was checked when it was rendered.
+    """
+    own = []
+    for row in (text or "").split(","):
+        name, part = (word.strip() for word in row.partition("=")[::2])
+        if is_client(name) and _LEAST_PATTERN <= len(part) <= _LONGEST_PATTERN and part.isprintable():
+            own.append(PayloadProfile(name, payload=part))
+    return (*own[:_MOST_PATTERNS], *PROFILES)
 
 
 @fact

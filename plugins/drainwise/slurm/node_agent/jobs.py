@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.facts.errors import FeatureError
 from drainwise.node import JOB_STATUS
+from drainwise.node.payloads.process_table import ProcessTable
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm import LEASE
 from drainwise.slurm.jobs.job import SlurmJob
@@ -20,6 +21,8 @@ from drainwise.slurm.node.host_list import first_host
 from drainwise.slurm.node.job_tree import jobs, open_node, open_tree
 from drainwise.slurm.node.lease import SlurmLease, read_lease
 from drainwise.slurm.node.status_mount import foreign_mounts, is_full
+
+_STEP, _PASSED_OVER = b"slurmstepd", frozenset({"extern", "4294967292"})
 
 Key = tuple[str, str]
 """A node and a job on it."""
@@ -77,6 +80,11 @@ class NodeJob:
     def key(self) -> Key:
         """What names it among the jobs of this host."""
         return self.node, self.lease.job
+
+    @property
+    def name(self) -> str:
+        """What names this run, and no other one of the job's, on this host."""
+        return f"{self.node}/{self.lease.job}/{self.identity}"
 
     @property
     def label(self) -> str:
@@ -232,3 +240,24 @@ def _lease_time(tree: int) -> int:
         return os.stat(LEASE, dir_fd=tree, follow_symlinks=False).st_mtime_ns
     except FileNotFoundError:
         return 0
+
+
+def step_processes(table: ProcessTable, proc: str = "/proc", owner: int = 0) -> tuple[dict[str, list[int]], set[int]]:
+    """Return Slurm's own processes by the job whose steps they run, and all that there are.
+
+    A step's process is root's (owner), and says in its command line which job it is of: no user has one. The step
+    "extern" is where foreign logins land, and is passed over.
+    """
+    steps: dict[str, list[int]] = {}
+    own = set()
+    for pid in table.named(_STEP):
+        try:
+            if os.stat(f"{proc}/{pid}").st_uid != owner:
+                continue
+        except OSError:
+            continue  # it has just ended
+        own.add(pid)
+        job, _, step = table.command_line(pid).partition("[")[2].partition("]")[0].partition(".")
+        if job.isdigit() and step not in _PASSED_OVER:
+            steps.setdefault(job, []).append(pid)
+    return steps, own

@@ -6,10 +6,14 @@ answer, nothing is published, and earlier site notices stand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from drainwise.common.faults import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.features.facts import planned_in_lease
+from drainwise.node.payloads.observer import ObservedRun, Observer, claimed_cores
+from drainwise.node.payloads.process_table import ProcessTable
 from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
@@ -22,10 +26,9 @@ from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
 from drainwise.slurm.node.job_tree import mark_complete
 from drainwise.slurm.node.status_mount import is_full
 from drainwise.slurm.node_agent.due import Due
-from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob
+from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob, step_processes
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
 from drainwise.slurm.node_agent.node_records import NodeRecords
-from drainwise.slurm.node_agent.observed_jobs import ObservedJobs
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
@@ -33,6 +36,8 @@ from drainwise.slurm.node_agent.work_dir_notices import WorkDirNotices
 from drainwise.slurm.node_agent.work_dirs import WorkDirs, told_apart
 
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
+OBSERVER_PERIOD = 60
+"""Least seconds between two looks at the jobs' processes, however often the rounds are."""
 CARRIERS = 3
 """Jobs that are asked for one after the other in a round, where those that carried the mark of a node have ended."""
 NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
@@ -59,7 +64,7 @@ class NodeAgent:
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
         self._records = NodeRecords(faults.set)
         self._notes: dict[str, list[str]] = {}
-        self._observed = ObservedJobs()
+        self._observer = Observer(least=OBSERVER_PERIOD)
         self._work_dirs = WorkDirs(commands)
         self._placed = WorkDirNotices(self._note, self._work_dirs, close)
         self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
@@ -96,8 +101,7 @@ class NodeAgent:
             for job in jobs.values():
                 self._complete(job)  # the settings, or the node, may have changed
             found = self._notify(jobs, planned, now, read=silence is None)
-            reports = {key: one.report for key, one in found.items() if one.report is not None}
-            self._observed.look(jobs, reports, self._settings, now)
+            self._observe(jobs, found, now)
             try:
                 if silence is None:
                     self._publish(jobs, found, now)
@@ -216,6 +220,25 @@ class NodeAgent:
             except FeatureError as error:
                 self._note(job, f"features: {error}")
 
+    def _observe(self, jobs: Jobs, found: Mapping[Key, UserTaskResult], now: int) -> None:
+        """See the payloads of jobs of one node; those of one of several nodes are seen in part, and passed over."""
+        runs = {}
+        for key, job in jobs.items():
+            facts = job.facts
+            if facts is not None and facts.single and facts.start is not None and job.cores:
+                report, limit = found[key].report if key in found else None, self._settings.heartbeat_limit
+                claimed = claimed_cores(report, job.cores, facts.start, now, limit)
+                runs[job.name] = ObservedRun(job.cores, facts.start, claimed)
+
+        def supervisors(table: ProcessTable) -> tuple[dict[str, Sequence[int]], set[int]]:
+            steps, own = step_processes(table)
+            return {job.name: steps.get(job.lease.job, ()) for job in jobs.values()}, own
+
+        if self._settings.is_observing:
+            self._observer.look(runs, supervisors, self._settings.text("payload_patterns"), now)
+        else:
+            self._observer.seen = {}
+
     def _note_foreign(self, jobs: Jobs) -> None:
         for job in jobs.values():
             if job.facts is not None and job.speaks and is_foreign(job.facts):
@@ -245,13 +268,14 @@ class NodeAgent:
         for key, job in jobs.items():
             facts = job.facts
             report = found[key].report if key in found else None
-            cores, seen = job.cores, self._observed.told.get(key) if facts is not None and facts.single else None
-            if facts is None or (report is None and seen is None) or not cores or not job.speaks or is_foreign(facts):
+            cores, seen = job.cores, self._observer.seen.get(job.name) if facts is not None and facts.single else None
+            told = seen.told if seen is not None and seen.has_worked else None
+            if facts is None or (report is None and told is None) or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
-            refuted = key in self._observed.refuted
+            refuted = seen is not None and seen.contradicts(now, self._settings.contradictory_after)
             whose = (job.is_first, job.lease.cores)
-            comment = wanted_comment(facts, job.node, cores, report, now, limit, seen, refuted, *whose)
+            comment = wanted_comment(facts, job.node, cores, report, now, limit, told, refuted, *whose)
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
                 mark = entries_in(facts.comments[0]) if facts.comments else {}
                 news[key] = marked(comment, mark) if facts.single else comment
