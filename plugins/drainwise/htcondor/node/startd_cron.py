@@ -226,8 +226,9 @@ def _observe(observer: Observer, runs: Collection[ReportedRun], node: CronNode) 
     from drainwise.node.payloads.observer import KeptCores, ObservedRun, claimed_cores  # noqa: PLC0415 - as `_observer`
 
     def starters(table: ProcessTable) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-        """A directory that an earlier run left behind never leads to another's processes."""
-        found = {}
+        found: dict[
+            str, tuple[int, ...]
+        ] = {}  # a directory that an earlier run left never leads to another's processes
         for run in runs:
             starter = table.process(run.job.starter)
             if starter is not None and starter.parent == node.startd:
