@@ -32,8 +32,7 @@ from drainwise.slurm.node_agent.node_records import NodeRecords
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
-from drainwise.slurm.node_agent.work_dir_notices import WorkDirNotices
-from drainwise.slurm.node_agent.work_dirs import WorkDirs, told_apart
+from drainwise.slurm.node_agent.work_dirs import WorkDirNotices, WorkDirs
 
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
 OBSERVER_PERIOD = 60
@@ -203,7 +202,8 @@ class NodeAgent:
         found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
         self._placed.bring(jobs, notices, self._jobs.nodes, now, self._user_tasks.is_slow)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is not None}, planned, now)
-        return told_apart(self._work_dirs, jobs, found, now, self._note)
+        self._user_tasks.tell_apart(found, jobs, self._work_dirs, now)
+        return found
 
     def _write_features(self, jobs: Jobs, planned: int | None, now: int) -> None:
         for job in jobs.values():
