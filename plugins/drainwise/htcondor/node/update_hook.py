@@ -174,7 +174,7 @@ def update(settings_path: str) -> None:
         give_notice(scratch, deadline, planned, now, client, part, answer)
     write_job_slots(scratch, settings.job_slots(cores))
     if is_glidein:
-        from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
+        from drainwise.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
 
         report_glidein(scratch, whole(slot, "Cpus"), whole(slot, "JobStart"), settings.heartbeat_limit, now)
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from drainwise.common.local_file import create_file
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.node import JOB_STATUS
-from drainwise.node.glidein_files import read_glideins
+from drainwise.node.glidein import read_glideins
 from drainwise.node.hook import read_bounded
 from drainwise.node.site_notice import bring_site_ad
 from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD, SITE_AD
