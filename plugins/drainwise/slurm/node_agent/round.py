@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from drainwise.common.faults import Faults
+from drainwise.facts.clients import ClientProfile
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
-from drainwise.features import planned_shutdown
+from drainwise.features import host, planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.node.payloads.observer import ObservedRun, Observer, claimed_cores
 from drainwise.node.payloads.process_table import ProcessTable
@@ -18,37 +19,31 @@ from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import SlurmJob, client_of
+from drainwise.slurm.jobs.job import client_of
 from drainwise.slurm.jobs.lease_change import lease_end, shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
 from drainwise.slurm.node.job_tree import mark_complete
+from drainwise.slurm.node.node_record import NodeRecord, write_record
 from drainwise.slurm.node.status_mount import is_full
-from drainwise.slurm.node_agent.due import Due
+from drainwise.slurm.node_agent.due import Due, has_no_carrier
 from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob, step_processes
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
-from drainwise.slurm.node_agent.node_records import NodeRecords
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
 from drainwise.slurm.node_agent.work_dirs import WorkDirNotices, WorkDirs
 
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
+RECORD_PERIOD = 3600
+"""Seconds until a node's CPUs are asked for again."""
 OBSERVER_PERIOD = 60
 """Least seconds between two looks at the jobs' processes, however often the rounds are."""
-CARRIERS = 3
-"""Jobs that are asked for one after the other in a round, where those that carried the mark of a node have ended."""
 NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is not published, and receives no order"
 
 Jobs = dict[Key, NodeJob]
-
-
-def _ends(job: SlurmJob, granted: int | None, planned: int | None, now: int) -> tuple[int | None, int | None]:
-    """Return the deadline of a job and the planned end to state beside it, UNIX s."""
-    deadline = shortened_end(job, granted)
-    return deadline, planned_in_lease(planned, deadline, lease_end(job), now)
 
 
 class NodeAgent:
@@ -61,12 +56,13 @@ class NodeAgent:
         self._file, self._settings, self._commands, self._faults = file, settings, commands, faults
         self._user_tasks = UserTasks(self._note, faults.set, close)
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
-        self._records = NodeRecords(faults.set)
+        self._records: dict[str, NodeRecord] = {}
+        self._records_due: dict[str, int] = {}
         self._notes: dict[str, list[str]] = {}
         self._observer = Observer(least=OBSERVER_PERIOD)
         self._work_dirs = WorkDirs(commands)
         self._placed = WorkDirNotices(self._note, self._work_dirs, close)
-        self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
+        self._due, self._without_tree = Due(self._learn), RunsWithoutTree(commands, faults.set)
 
     def greet(self, now: int) -> bool:
         """Complete the jobs that have come since the last round; `now` in UNIX s. Whether slurmctld was asked.
@@ -94,7 +90,8 @@ class NodeAgent:
             self._faults.set("runtime_dir", "it is full: new jobs get no features, pilots no orders" if full else "")
             silence, has_asked = None, False
             try:
-                has_asked = self._look(jobs, now)
+                has_asked = self._due.look(jobs, now)
+                self._faults.set("marks of orders", NO_CARRIER if has_no_carrier(jobs) else "")
             except PoolUnreachable as error:
                 silence = error
             for job in jobs.values():
@@ -104,7 +101,9 @@ class NodeAgent:
             try:
                 if silence is None:
                     self._publish(jobs, found, now)
-                self._note_foreign(jobs)
+                for job in jobs.values():
+                    if job.facts is not None and job.speaks and is_foreign(job.facts):
+                        self._note(job, FOREIGN)
             finally:
                 for job in jobs.values():
                     self._faults.set(f"job {job.lease.job}", "; ".join(self._notes.get(job.lease.job, [])))
@@ -122,37 +121,32 @@ class NodeAgent:
 
     # ---- what slurmctld says ----
 
-    def _look(self, jobs: Jobs, now: int) -> bool:
-        """Ask for the jobs whose lease may have changed. Whether slurmctld was asked. Raises PoolUnreachable."""
-        first = self._due.at_first(jobs)
-        has_asked = self._learn(first, now)
-        self._due.asked(first)
-        for _ in range(CARRIERS):
-            left = self._due.carriers_left(jobs)
-            self._learn(left, now)
-            self._due.asked(left)
-        self._faults.set("marks of orders", NO_CARRIER if self._due.has_no_carrier(jobs) else "")
-        changed = self._due.by_marks(jobs)
-        self._learn(changed, now)
-        self._due.asked(changed)
-        self._due.seen(jobs)
-        return has_asked
-
     def _learn(self, jobs: Jobs, now: int) -> bool:
         """Ask for these jobs, and for the nodes whose record is due, if any; complete the jobs' features."""
-        due = self._records.due(self._jobs.nodes, now)
+        due = tuple(node for node in self._jobs.nodes if now >= self._records_due.get(node, 0))
         if not jobs and not due:
             return False
         try:
-            asked = {job.lease.job: job.question for job in jobs.values()}
-            answer = ask(self._commands, asked, due)
-            self._records.learn({node: self._jobs.nodes[node] for node in due}, answer, self._settings, now)
+            answer = ask(self._commands, {job.lease.job: job.question for job in jobs.values()}, due)
+            for node in due:
+                self._learn_node(node, answer)
+                self._records_due[node] = now + RECORD_PERIOD
             for job in jobs.values():
                 self._take_in(job, answer)
         finally:
             for job in jobs.values():  # nothing more comes soon: its tasks need not wait
                 self._mark(job)
         return True
+
+    def _learn_node(self, node: str, answer: JobAnswer) -> None:
+        """Write down what slurmctld and the kernel say of a node: what every prolog there wants to know."""
+        scratch = host.scratch_bytes(self._settings.scratch_dir)
+        features = answer.features.get(node, ())
+        record = self._records[node] = NodeRecord(answer.cpus.get(node), *host.cores(), scratch, features)
+        try:
+            write_record(self._jobs.nodes[node], record)
+        except OSError as error:
+            self._faults.set(f"node {node}", f"its record is not written: {error.strerror}")
 
     def _take_in(self, job: NodeJob, answer: JobAnswer) -> None:
         facts = answer.jobs.get(job.lease.job)
@@ -171,7 +165,7 @@ class NodeAgent:
         job.incomplete = ""
         try:
             learn_granted(job, job.facts)
-            complete(job, job.facts, self._records.of(job.node), self._settings)
+            complete(job, job.facts, self._records.get(job.node, NodeRecord()), self._settings)
         except FeatureError as error:
             job.incomplete = f"features: {error}"
         except OSError as error:
@@ -190,35 +184,34 @@ class NodeAgent:
 
     def _notify(self, jobs: Jobs, planned: int | None, now: int, read: bool) -> dict[Key, UserTaskResult]:
         """Bring site notices to all jobs, `.site.ad` first and last as node/site_notice.py says; `read` the reports."""
+        shown: dict[Key, tuple[int | None, int | None, int, ClientProfile]] = {}
         notices: dict[Key, SiteAd | None] = {}
         for key, job in jobs.items():
             self._note(job, UNCLEAR if job.unclear else "")
             self._note(job, FULL if job.is_without_room else "")
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
-                client = client_of(job.facts, self._settings.clients, job.is_glidein)
-                notices[key] = site_notice(*_ends(job.facts, job.granted, planned, now), now, client)
+                deadline = shortened_end(job.facts, job.granted)
+                in_lease = planned_in_lease(planned, deadline, lease_end(job.facts), now)
+                shown[key] = deadline, in_lease, now, client_of(job.facts, self._settings.clients, job.is_glidein)
+                notices[key] = site_notice(*shown[key])
                 self._note(job, job.incomplete)
-        self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
+
+        def write_features(is_told: bool) -> None:
+            for key, notice in notices.items():
+                job, wanted = jobs[key], shutdown_values(*shown[key])
+                if (notice is not None) == is_told and job.notice != wanted:
+                    try:
+                        write_shutdown_files(job.place, *shown[key])
+                        job.notice = wanted
+                    except FeatureError as error:
+                        self._note(job, f"features: {error}")
+
+        write_features(is_told=False)
         found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
         self._placed.bring(jobs, notices, self._jobs.nodes, now, self._user_tasks.is_slow)
-        self._write_features({key: jobs[key] for key, notice in notices.items() if notice is not None}, planned, now)
+        write_features(is_told=True)
         self._user_tasks.tell_apart(found, jobs, self._work_dirs, now)
         return found
-
-    def _write_features(self, jobs: Jobs, planned: int | None, now: int) -> None:
-        for job in jobs.values():
-            if job.facts is None:
-                continue
-            ends = _ends(job.facts, job.granted, planned, now)
-            client = client_of(job.facts, self._settings.clients, job.is_glidein)
-            wanted = shutdown_values(*ends, now, client)
-            if job.notice == wanted:
-                continue
-            try:
-                write_shutdown_files(job.place, *ends, now, client)
-                job.notice = wanted
-            except FeatureError as error:
-                self._note(job, f"features: {error}")
 
     def _observe(self, jobs: Jobs, found: Mapping[Key, UserTaskResult], now: int) -> None:
         """See the payloads of jobs of one node; those of one of several nodes are seen in part, and passed over."""
@@ -239,18 +232,12 @@ class NodeAgent:
         else:
             self._observer.seen = {}
 
-    def _note_foreign(self, jobs: Jobs) -> None:
-        for job in jobs.values():
-            if job.facts is not None and job.speaks and is_foreign(job.facts):
-                self._note(job, FOREIGN)
-
     def _publish(self, jobs: Jobs, found: dict[Key, UserTaskResult], now: int) -> None:
         """Set the comments that changed; what stands there is looked at first, in this round."""
         news = self._news(jobs, found, now)
         again = {key: jobs[key] for key in news if not self._due.was_asked(jobs[key])}
         try:
-            self._learn(again, now)
-            self._due.asked(again)
+            self._due.ask(again, now)
             fresh = {key: job for key, job in jobs.items() if key in news}
             comments = self._news(fresh, found, now)
             if comments:
