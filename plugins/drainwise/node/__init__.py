@@ -15,6 +15,26 @@ DIRECTORIES = {"MACHINEFEATURES": MACHINE_FEATURES, "JOBFEATURES": JOB_FEATURES,
 CONTAINER_PREFIXES = ("", "APPTAINERENV_", "SINGULARITYENV_")
 
 
+SERVED = ("MACHINEFEATURES", "JOBFEATURES")
+"""The variables that may hold a URL: what the job reports in `$JOBSTATUS` stays a local directory."""
+
+
 def with_twins(variable: str) -> tuple[str, ...]:
     """Return a variable and its twins, which container runtimes pass on."""
     return tuple(prefix + variable for prefix in CONTAINER_PREFIXES)
+
+
+def with_urls(variables: dict[str, str], site: str, tree: str, token: str) -> dict[str, str]:
+    """Return a job's variables with URLs for the directories that its site serves, in place of paths.
+
+    site: the server's URL. tree: the path of the job's tree below the server's root; token: its token.
+    """
+    from drainwise.features.job_token import features_url  # noqa: PLC0415 - only where the site has a server
+
+    urls = {
+        twin: features_url(site, tree, token, DIRECTORIES[name])
+        for name in SERVED
+        for twin in with_twins(name)
+        if twin in variables
+    }
+    return {**variables, **urls}

@@ -24,7 +24,7 @@ from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import literals, whole
 from drainwise.node.glidein_places import EXECUTE, LOG, local_directories, names_of_directories
-from drainwise.node.hook import say
+from drainwise.node.hook import say, status_of
 from drainwise.pilotad.attributes import ATTRIBUTES, CORES, GLIDEIN_AD, PILOT_AD
 from drainwise.pilotad.pilot_ad import write_pilot_ad
 from drainwise.pilotad.report import PilotReport
@@ -170,11 +170,8 @@ def is_alive(directory: int, uid: int, now: int) -> bool:
         return False
     try:
         for name in _STARTD_LOGS:
-            try:
-                found = posix.stat(name, dir_fd=log, follow_symlinks=False)
-            except OSError:
-                continue
-            if stat.S_ISREG(found.st_mode) and found.st_uid == uid:
+            found = status_of(name, log)
+            if found is not None and stat.S_ISREG(found.st_mode) and found.st_uid == uid:
                 return now - found.st_mtime <= SILENT_AFTER
     finally:
         posix.close(log)
@@ -277,10 +274,5 @@ def report_glidein(scratch: str, cores: int | None, begun: int | None, heartbeat
 
 def _says_itself(scratch: str, since: int) -> bool:
     """Decide whether the pilot has written a report in one of its places since then (UNIX s)."""
-    for path in (f"{scratch}/{PILOT_AD}", f"{scratch}/{JOB_STATUS}/{_SEAL}"):
-        try:
-            if posix.stat(path, follow_symlinks=False).st_mtime >= since:
-                return True
-        except OSError:
-            continue
-    return False
+    reports = [status_of(path) for path in (f"{scratch}/{PILOT_AD}", f"{scratch}/{JOB_STATUS}/{_SEAL}")]
+    return any(report is not None and report.st_mtime >= since for report in reports)

@@ -41,6 +41,14 @@ def say(text: str) -> None:
         return
 
 
+def status_of(path: str, dir_fd: int | None = None) -> posix.stat_result | None:
+    """Return what stands at `path`, no link followed; None for nothing, or where nobody may look."""
+    try:
+        return posix.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+    except OSError:
+        return None
+
+
 def variable(name: str) -> str:
     """Return a variable that the starter set for the hook; raises KeyError."""
     return posix.environ[name.encode("ascii")].decode("ascii")

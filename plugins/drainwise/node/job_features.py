@@ -9,7 +9,7 @@ from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values, planned_in_lease
 from drainwise.features.write import write_directory
 from drainwise.node import DIRECTORIES, with_twins
-from drainwise.node.hook import say
+from drainwise.node.hook import say, status_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def make_features(
                 _give(path, *status_owner)
         except FeatureError as error:
             say(str(error))
-            if not _is_directory(path):
+            status = status_of(path)
+            if status is None or not stat.S_ISDIR(status.st_mode):
                 continue
         for twin in with_twins(name):
             variables[twin] = path
@@ -126,10 +127,3 @@ def _give(path: str, uid: int, gid: int) -> None:
     except OSError as error:
         posix.rmdir(path)
         raise FeatureError(f"$JOBSTATUS left out: it cannot be given to uid {uid}: {error.strerror}") from None
-
-
-def _is_directory(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(posix.stat(path, follow_symlinks=False).st_mode)
-    except OSError:
-        return False

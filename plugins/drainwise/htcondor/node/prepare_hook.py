@@ -13,6 +13,7 @@ from drainwise.common import acl
 from drainwise.features import host, planned_shutdown
 from drainwise.htcondor.node import sandbox
 from drainwise.htcondor.node.next_hook import put_input, run_before
+from drainwise.node import with_urls
 from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
 from drainwise.node.job_features import host_facts, job_facts, make_features
@@ -132,7 +133,6 @@ def served(variables: dict[str, str], site: str, scratch: str) -> dict[str, str]
     site: the URL of the server of $(EXECUTE). scratch: the job's directory, which is closed to others.
     """
     from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
-    from drainwise.node.job_urls import with_urls  # noqa: PLC0415
 
     try:
         token = make_token(scratch, None)
@@ -155,13 +155,8 @@ def prepare(settings_path: str) -> bytes:
     scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
     lend_passage(scratch)
     ad = read_input(sandbox.AD_LIMIT)
-    if settings.kinds:
-        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
-
-        machine = machine_ad(kind_attributes(settings))
-        settings = of_slot(settings, machine)
-    else:
-        machine = machine_ad()
+    machine = machine_ad(sandbox.kind_attributes(settings))
+    settings = sandbox.of_slot(settings, machine)
     job = job_side(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
     later = 0
     planned, remark = planned_shutdown.read(settings.shutdown_file, now)
@@ -188,5 +183,5 @@ def prepare(settings_path: str) -> bytes:
 def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
     """Run the hook; it ends this process, or becomes the site's own hook, a path and its arguments."""
     if site_hook:
-        run_before(site_hook, lambda: put_input(prepare(settings_path)))
+        run_before(site_hook, lambda: put_input([prepare(settings_path)]))
     run_to_end(lambda: prepare(settings_path), orderly=True)

@@ -1,10 +1,15 @@
-"""Find the files in a job's directory on an execute node, before and since HTCondor 25.4.
+"""Find the files in a job's directory on an execute node, before and since HTCondor 25.4, and its slot's settings.
 
 Before: `dir_<pid>/` is the job's directory (0700, the user's) with the ads in it. Since: `dir_<pid>/` is the daemon's,
 `dir_<pid>/htcondor/` holds the ads that can be trusted and `dir_<pid>/scratch/` is the job's directory.
 """
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from drainwise.node.ad_text import Literal
+    from drainwise.node.settings import NodeSettings
 
 SCRATCH = "scratch"
 ADS = "htcondor"
@@ -35,3 +40,26 @@ def below_execute(scratch: str) -> str:
     """
     above, _, name = scratch.rpartition("/")
     return f"{above.rpartition('/')[2]}/{name}" if name == SCRATCH else name
+
+
+def kind_attributes(settings: NodeSettings) -> tuple[str, ...]:
+    """Return the attributes of a slot that say of which kind its node is; none where the site has one kind."""
+    if not settings.kinds:
+        return ()
+    return ("Machine", *(part.partition("=")[0] for part in settings.features_asked()))
+
+
+def of_slot(settings: NodeSettings, slot: dict[str, Literal]) -> NodeSettings:
+    """Return the settings for a slot's node. A feature is an attribute that is true, or `NAME=VALUE` that is so."""
+    if not settings.kinds:
+        return settings
+    features = tuple(part for part in settings.features_asked() if _holds(slot, part))
+    return settings.of_node(str(slot.get("Machine", "")), features)
+
+
+def _holds(slot: dict[str, Literal], feature: str) -> bool:
+    name, equals, wanted = feature.partition("=")
+    value = slot.get(name)
+    if value is None:
+        return False
+    return str(value).lower() == (wanted.strip().lower() if equals else "true")

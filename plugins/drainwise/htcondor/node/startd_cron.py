@@ -26,7 +26,7 @@ from drainwise.htcondor.node.cron_state import NODE_TAG, NOTHING, CronState
 from drainwise.htcondor.node.job_directories import children_of, is_starter, job_directory_names, open_job_directory
 from drainwise.node import JOB_FEATURES, JOB_STATUS
 from drainwise.node.ad_text import raw_values
-from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
+from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, status_of, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, PROCESSES, REPORTED_BY, STANDING
 from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
 from drainwise.pilotad.observation import observation_text, observed_report
@@ -166,10 +166,8 @@ def hook_ran(directory: int) -> bool:
 
     Who forges that lets its own pilot get orders, and nobody else's.
     """
-    try:
-        return S_ISDIR(posix.stat(JOB_FEATURES, dir_fd=directory, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
+    status = status_of(JOB_FEATURES, directory)
+    return status is not None and S_ISDIR(status.st_mode)
 
 
 def read_run(job: JobSandbox, node: CronNode, patience: Patience) -> ReportedRun:

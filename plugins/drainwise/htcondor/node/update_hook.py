@@ -152,13 +152,8 @@ def update(settings_path: str) -> None:
         say(remark)
     notice, _ = read_site_ad(scratch, posix.geteuid())
     ad = slot_text(scratch)
-    if settings.kinds:
-        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
-
-        slot = literals(ad, SLOT_ATTRIBUTES + kind_attributes(settings))
-        settings = of_slot(settings, slot)
-    else:
-        slot = literals(ad, SLOT_ATTRIBUTES)
+    slot = literals(ad, SLOT_ATTRIBUTES + sandbox.kind_attributes(settings))
+    settings = sandbox.of_slot(settings, slot)
     cores, part, answer = whole(slot, "TotalCpus"), None, None
     if settings.is_returning_parts:
         from drainwise.htcondor.node import parts  # noqa: PLC0415 - only where pilots may return some of their cores

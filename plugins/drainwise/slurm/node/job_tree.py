@@ -13,6 +13,7 @@ import posix
 
 from drainwise.common.local_file import create_file, shown
 from drainwise.facts.errors import FeatureError
+from drainwise.node.hook import status_of
 from drainwise.slurm import COMPLETE
 
 NEW, GONE = ".new.", ".gone."
@@ -137,13 +138,7 @@ def leftovers(node: int, now: float) -> list[str]:
     """Return the hidden names below the open directory of a node that nobody works on any more; `now` in UNIX s."""
     found = []
     for name in posix.listdir(node):
-        if name.startswith(GONE) or (name.startswith(NEW) and _age(node, name, now) > _ABANDONED):
+        made = status_of(name, node) if name.startswith(NEW) else None
+        if name.startswith(GONE) or (made is not None and now - made.st_mtime > _ABANDONED):
             found.append(name)
     return found
-
-
-def _age(node: int, name: str, now: float) -> float:
-    try:
-        return now - posix.stat(name, dir_fd=node, follow_symlinks=False).st_mtime
-    except OSError:
-        return 0.0

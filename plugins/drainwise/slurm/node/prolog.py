@@ -13,14 +13,13 @@ import time
 
 from drainwise.common.wake import wake
 from drainwise.facts.errors import FeatureError
-from drainwise.node.hook import run_to_end, say, settings_or_defaults
+from drainwise.node.hook import run_to_end, say, settings_or_defaults, status_of
 from drainwise.node.job_features import make_features
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node.environment import node_name, own_environment
-from drainwise.slurm.node.facts import host_side, job_side
+from drainwise.slurm.node.facts import NodeRecord, host_side, job_side, read_record
 from drainwise.slurm.node.job_tree import mark_complete, new_tree, open_node, open_tree, put_in_place, set_aside
 from drainwise.slurm.node.lease import lease_of, read_lease, write_lease
-from drainwise.slurm.node.node_record import NodeRecord, read_record
 from drainwise.slurm.node.status_mount import can_be_seen, mount
 
 TYPE_CHECKING = False
@@ -63,9 +62,7 @@ def is_made(node: int, lease: SlurmLease) -> bool:
 
 def planned_shutdown(file: str, now: int) -> int | None:
     """Return the machine's planned shutdown, UNIX s; what is wrong with its file is said."""
-    try:
-        posix.stat(file, follow_symlinks=False)
-    except OSError:
+    if status_of(file) is None:
         return None
     from drainwise.features.planned_shutdown import read  # noqa: PLC0415 - hardly ever is there one
 

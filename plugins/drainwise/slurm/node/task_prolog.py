@@ -12,9 +12,8 @@ import posix
 import time
 
 from drainwise.features.job_token import read_token
-from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins
-from drainwise.node.hook import run_to_end, settings_or_defaults, write_output
-from drainwise.node.job_urls import with_urls
+from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins, with_urls
+from drainwise.node.hook import run_to_end, settings_or_defaults, status_of, write_output
 from drainwise.slurm import COMPLETE, LEASE
 from drainwise.slurm.node.environment import job_id, node_name, own_environment
 
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
 
 _POLL = 0.005
 BIND_VARIABLES = ("APPTAINER_BIND", "SINGULARITY_BIND")
-
-
-def status_of(path: str) -> posix.stat_result | None:
-    """Return what stands at `path`, no link followed; None for nothing."""
-    try:
-        return posix.stat(path, follow_symlinks=False)
-    except OSError:
-        return None
 
 
 def wait_for_limits(tree: str, limits_wait: float) -> None:

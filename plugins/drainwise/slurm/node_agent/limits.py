@@ -12,12 +12,12 @@ from drainwise.features.facts import job_values, machine_values
 from drainwise.features.write import update_directory
 from drainwise.node import JOB_FEATURES, MACHINE_FEATURES
 from drainwise.node.settings import NodeSettings
+from drainwise.node.site_notice import take_all
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.lease_change import granted_by_limit
 from drainwise.slurm.jobs.states import ALIVE
-from drainwise.slurm.node.facts import host_side, job_side
+from drainwise.slurm.node.facts import NodeRecord, host_side, job_side
 from drainwise.slurm.node.lease import SlurmLease
-from drainwise.slurm.node.node_record import NodeRecord
 from drainwise.slurm.node_agent.jobs import NodeJob
 
 GRANTED = "granted"
@@ -91,15 +91,8 @@ def complete(job: NodeJob, facts: SlurmJob, record: NodeRecord, settings: NodeSe
         return
     host = host_side(record, settings, cores)
     about_job = job_side(known, record, settings, memory, disk)
-    faults = []
-    for directory, values in (
-        (MACHINE_FEATURES, machine_values(host)),
-        (JOB_FEATURES, job_values(about_job, host)),
-    ):
-        try:
-            update_directory(f"{job.place}/{directory}", values)
-        except FeatureError as error:
-            faults.append(str(error))
-    if faults:
-        raise FeatureError("; ".join(faults))
+    take_all(
+        lambda: update_directory(f"{job.place}/{MACHINE_FEATURES}", machine_values(host)),
+        lambda: update_directory(f"{job.place}/{JOB_FEATURES}", job_values(about_job, host)),
+    )
     job.completed = wanted

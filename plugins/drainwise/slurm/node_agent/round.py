@@ -24,8 +24,8 @@ from drainwise.slurm.jobs.lease_change import lease_end, shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
+from drainwise.slurm.node.facts import NodeRecord, write_record
 from drainwise.slurm.node.job_tree import mark_complete
-from drainwise.slurm.node.node_record import NodeRecord, write_record
 from drainwise.slurm.node.status_mount import is_full
 from drainwise.slurm.node_agent.due import Due, has_no_carrier
 from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob, step_processes
