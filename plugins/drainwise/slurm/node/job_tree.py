@@ -47,22 +47,19 @@ def _open_own(name: str, below: int | None, create: bool) -> int | None:
     except FileNotFoundError:
         if not create:
             return None
-        directory = _made(name, below)
+        try:
+            posix.mkdir(name, _MODE, dir_fd=below)
+            is_ours = True
+        except FileExistsError:
+            is_ours = False  # another prolog was faster
+        directory = posix.open(name, _DIRECTORY, dir_fd=below)
+        if is_ours:
+            posix.fchmod(directory, _MODE)
     status = posix.fstat(directory)
     if status.st_uid == posix.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return directory
     posix.close(directory)
     raise FeatureError(f"{shown(name)}: others may write there; expected root's directory with mode 0755")
-
-
-def _made(name: str, below: int | None) -> int:
-    try:
-        posix.mkdir(name, _MODE, dir_fd=below)
-    except FileExistsError:
-        return posix.open(name, _DIRECTORY, dir_fd=below)  # another prolog was faster
-    directory = posix.open(name, _DIRECTORY, dir_fd=below)
-    posix.fchmod(directory, _MODE)
-    return directory
 
 
 def open_tree(node: int, name: str) -> int | None:
@@ -75,15 +72,17 @@ def open_tree(node: int, name: str) -> int | None:
 
 def new_tree(node: int, job: str) -> tuple[str, int]:
     """Return an empty tree under a hidden name, for root alone: its name and a descriptor. Raises OSError."""
-    stem = f"{NEW}{job}.{posix.getpid()}"
+    name = _free_name(node, f"{NEW}{job}")  # a hook that was killed may have left another, and had our number
+    posix.mkdir(name, 0o700, dir_fd=node)
+    return name, posix.open(name, _DIRECTORY, dir_fd=node)
+
+
+def _free_name(node: int, stem: str) -> str:
     for attempt in range(_TRIES):
-        name = f"{stem}.{attempt}"
-        try:
-            posix.mkdir(name, 0o700, dir_fd=node)
-        except FileExistsError:
-            continue  # left by a hook that was killed and had our number
-        return name, posix.open(name, _DIRECTORY, dir_fd=node)
-    raise FileExistsError(errno.EEXIST, f"no free name {stem}.N")
+        name = f"{stem}.{posix.getpid()}.{attempt}"
+        if status_of(name, node) is None:
+            return name
+    raise FileExistsError(errno.EEXIST, f"no free name {stem}.{posix.getpid()}.N")
 
 
 def put_in_place(node: int, name: str, tree: int, job: str) -> str | None:
@@ -107,18 +106,12 @@ def set_aside(node: int, tree: str) -> str | None:
 
     `tree`: the job's own name, or the hidden one of a tree that could not be finished. Raises OSError.
     """
-    stem = f"{GONE}{tree.lstrip('.')}.{posix.getpid()}"
-    for attempt in range(_TRIES):
-        name = f"{stem}.{attempt}"
-        try:
-            posix.stat(name, dir_fd=node, follow_symlinks=False)
-        except FileNotFoundError:
-            try:
-                posix.rename(tree, name, src_dir_fd=node, dst_dir_fd=node)
-            except FileNotFoundError:
-                return None
-            return name
-    raise FileExistsError(errno.EEXIST, f"no free name {stem}.N")
+    name = _free_name(node, f"{GONE}{tree.lstrip('.')}")
+    try:
+        posix.rename(tree, name, src_dir_fd=node, dst_dir_fd=node)
+    except FileNotFoundError:
+        return None
+    return name
 
 
 def mark_complete(tree: int) -> None:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from drainwise.slurm.jobs.order_mark import can_carry, entries_in
-from drainwise.slurm.node_agent.jobs import Key, NodeJob
-
-Jobs = dict[Key, NodeJob]
+from drainwise.slurm.node_agent.jobs import Jobs, Key, NodeJob
 
 TURN_ROUNDS = 3
 """Rounds from one turn to the next: with 64 jobs on the node and rounds of 30 s each has its turn in 96 min."""

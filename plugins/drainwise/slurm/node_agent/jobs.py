@@ -7,11 +7,13 @@ find out again in one round.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from drainwise.facts.errors import FeatureError
 from drainwise.node import JOB_STATUS
+from drainwise.node.hook import status_of
 from drainwise.node.payloads.process_table import ProcessTable
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm import LEASE
@@ -127,16 +129,19 @@ class NodeJob:
     @property
     def is_without_room(self) -> bool:
         """Whether the job has filled its own $JOBSTATUS; False where it has none of its own."""
-        status = f"{self.place}/{JOB_STATUS}"
+        path = f"{self.place}/{JOB_STATUS}"
         try:
-            is_own = os.stat(status, follow_symlinks=False).st_dev != os.fstat(self.tree).st_dev
-            return is_own and is_full(status)
+            is_own = os.stat(path, follow_symlinks=False).st_dev != os.fstat(self.tree).st_dev
+            return is_own and is_full(path)
         except OSError:
             return False
 
 
+Jobs = dict[Key, NodeJob]
+
+
 class HostJobs:
-    """The jobs of all nodes of this host; a `with` is a round, in which their trees are open.
+    """The jobs of all nodes of this host.
 
     fault: called with a job's (or node's) name and what is wrong there, "" when nothing is any more.
     """
@@ -152,30 +157,24 @@ class HostJobs:
         """Return the jobs that have a tree now, whatever its state; in a round."""
         return {number for node in self.nodes.values() for number in jobs(node)}
 
-    def __enter__(self) -> dict[Key, NodeJob]:
-        self._open = []
-        self.nodes = self._opened_nodes()
+    @contextmanager
+    def round(self) -> Iterator[Jobs]:
+        """Open the trees of all jobs for a round, and close them."""
         try:
+            self.nodes = self._opened_nodes()
             blocked = foreign_mounts(os.path.realpath(self._runtime_dir))
             found = {job.key: job for name, node in self.nodes.items() for job in self._on_node(name, node, blocked)}
-        except BaseException:
-            self._close()
-            raise
-        for key in self._known.keys() - found.keys():
-            self._gone(key[1])
-        self._known = found
-        return found
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        for descriptor in self._open:
-            os.close(descriptor)
-        self._open = []
-        for job in self._known.values():
-            job.tree = -1
-        self.nodes = dict.fromkeys(self.nodes, -1)
+            for key in self._known.keys() - found.keys():
+                self._gone(key[1])
+            self._known = found
+            yield found
+        finally:
+            for descriptor in self._open:
+                os.close(descriptor)
+            self._open = []
+            for job in self._known.values():
+                job.tree = -1
+            self.nodes = dict.fromkeys(self.nodes, -1)
 
     def _opened_nodes(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -221,7 +220,8 @@ class HostJobs:
         if status.st_uid != os.geteuid():
             raise FeatureError("it is not root's")
         # A new tree may get the inode of one that was just removed; its lease is written later all the same.
-        identity = (status.st_ino, _lease_time(tree))
+        written = status_of(LEASE, tree)
+        identity = (status.st_ino, 0 if written is None else written.st_mtime_ns)
         known = self._known.get((name, number))
         if known is not None and known.identity == identity:
             known.tree = tree
@@ -234,14 +234,6 @@ class HostJobs:
         return NodeJob(name, lease, identity, tree, number)
 
 
-def _lease_time(tree: int) -> int:
-    """Return when the lease in an open tree was written, ns; 0 when there is none."""
-    try:
-        return os.stat(LEASE, dir_fd=tree, follow_symlinks=False).st_mtime_ns
-    except FileNotFoundError:
-        return 0
-
-
 def step_processes(table: ProcessTable, proc: str = "/proc", owner: int = 0) -> tuple[dict[str, list[int]], set[int]]:
     """Return Slurm's own processes by the job whose steps they run, and all that there are.
 
@@ -251,11 +243,9 @@ def step_processes(table: ProcessTable, proc: str = "/proc", owner: int = 0) -> 
     steps: dict[str, list[int]] = {}
     own = set()
     for pid in table.named(_STEP):
-        try:
-            if os.stat(f"{proc}/{pid}").st_uid != owner:
-                continue
-        except OSError:
-            continue  # it has just ended
+        status = status_of(f"{proc}/{pid}")
+        if status is None or status.st_uid != owner:
+            continue  # it has just ended, or is somebody's
         own.add(pid)
         job, _, step = table.command_line(pid).partition("[")[2].partition("]")[0].partition(".")
         if job.isdigit() and step not in _PASSED_OVER:

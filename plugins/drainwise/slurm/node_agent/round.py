@@ -28,7 +28,7 @@ from drainwise.slurm.node.facts import NodeRecord, write_record
 from drainwise.slurm.node.job_tree import mark_complete
 from drainwise.slurm.node.status_mount import is_full
 from drainwise.slurm.node_agent.due import Due, has_no_carrier
-from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob, step_processes
+from drainwise.slurm.node_agent.jobs import HostJobs, Jobs, Key, NodeJob, step_processes
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
@@ -42,8 +42,6 @@ OBSERVER_PERIOD = 60
 """Least seconds between two looks at the jobs' processes, however often the rounds are."""
 NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is not published, and receives no order"
-
-Jobs = dict[Key, NodeJob]
 
 
 class NodeAgent:
@@ -69,7 +67,7 @@ class NodeAgent:
 
         Raises PoolUnreachable.
         """
-        with self._jobs as jobs:
+        with self._jobs.round() as jobs:
             self._follow_settings()
             self._placed.clear(jobs, self._jobs.nodes, now)  # before the tasks of a new job find it
             new = {key: job for key, job in jobs.items() if job.facts is None and not job.marked}
@@ -80,7 +78,7 @@ class NodeAgent:
 
         Raises PoolUnreachable when slurmctld did not answer, after having done what can be done without.
         """
-        with self._jobs as jobs:
+        with self._jobs.round() as jobs:
             self._notes = {}
             self._follow_settings()
             self._placed.clear(jobs, self._jobs.nodes, now)
