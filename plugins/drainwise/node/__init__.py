@@ -15,10 +15,6 @@ DIRECTORIES = {"MACHINEFEATURES": MACHINE_FEATURES, "JOBFEATURES": JOB_FEATURES,
 CONTAINER_PREFIXES = ("", "APPTAINERENV_", "SINGULARITYENV_")
 
 
-SERVED = ("MACHINEFEATURES", "JOBFEATURES")
-"""The variables that may hold a URL: what the job reports in `$JOBSTATUS` stays a local directory."""
-
-
 def with_twins(variable: str) -> tuple[str, ...]:
     """Return a variable and its twins, which container runtimes pass on."""
     return tuple(prefix + variable for prefix in CONTAINER_PREFIXES)
@@ -31,10 +27,9 @@ def with_urls(variables: dict[str, str], site: str, tree: str, token: str) -> di
     """
     from drainwise.features.job_token import features_url  # noqa: PLC0415 - only where the site has a server
 
-    urls = {
-        twin: features_url(site, tree, token, DIRECTORIES[name])
-        for name in SERVED
-        for twin in with_twins(name)
-        if twin in variables
+    directory = {twin: DIRECTORIES[name] for name in ("MACHINEFEATURES", "JOBFEATURES") for twin in with_twins(name)}
+    # What the job reports in `$JOBSTATUS` stays a local directory.
+    return {
+        name: features_url(site, tree, token, directory[name]) if name in directory else path
+        for name, path in variables.items()
     }
-    return {**variables, **urls}

@@ -12,7 +12,6 @@ import time
 from drainwise.common import acl
 from drainwise.features import host, planned_shutdown
 from drainwise.htcondor.node import sandbox
-from drainwise.htcondor.node.next_hook import put_input, run_before
 from drainwise.node import with_urls
 from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
@@ -163,9 +162,7 @@ def prepare(settings_path: str) -> bytes:
     if remark:
         say(remark)
     if planned is not None and settings.clients is not None:
-        from drainwise.htcondor.node.job_client import client_in  # noqa: PLC0415 - most nodes plan no shutdown
-
-        client = client_in(ad, settings.clients)
+        client = sandbox.client_in(ad, settings.clients)
         planned = planned if client is not None and client.shutdown_files else None
         later = 0 if client is None else client.shown_later
     variables = make_features(scratch, host_side(machine, settings), job, planned, now, None, later)
@@ -183,5 +180,7 @@ def prepare(settings_path: str) -> bytes:
 def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
     """Run the hook; it ends this process, or becomes the site's own hook, a path and its arguments."""
     if site_hook:
+        from drainwise.htcondor.node.next_hook import put_input, run_before  # noqa: PLC0415 - few sites have one
+
         run_before(site_hook, lambda: put_input([prepare(settings_path)]))
     run_to_end(lambda: prepare(settings_path), orderly=True)

@@ -183,9 +183,7 @@ def read_run(job: JobSandbox, node: CronNode, patience: Patience) -> ReportedRun
         part = stated_part(report, job, now, limit)
     rules = node.settings.clients
     if rules is not None and rules.attributes():
-        from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where there are such rows
-
-        client = client_of_job(sandbox.JOB_AD, rules, job.descriptor)
+        client = sandbox.client_of_job(sandbox.JOB_AD, rules, job.descriptor)
         lines = [] if client is None else [f'{names.CLIENT} = "{client.name}"']
     has_hooks = (job.started or 0) < node.hooks and hook_ran(job.descriptor)
     given = None if node.vacate is None else claims_vacate_time(job)

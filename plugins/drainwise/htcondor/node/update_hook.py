@@ -16,7 +16,6 @@ from drainwise.facts.clients import PAPER
 from drainwise.features import planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.htcondor.node import ORDERS, sandbox
-from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import deadline_of, is_endless
 from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
@@ -130,9 +129,7 @@ def client_of(settings: NodeSettings, scratch: str, is_glidein: bool = False) ->
     """Return what the job's client may see; None while nobody knows which it is: then nothing is written."""
     client: ClientProfile | None = PAPER
     if settings.clients is not None:
-        from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has any
-
-        client = client_of_job(f"{scratch}/{sandbox.JOB_AD}", settings.clients)
+        client = sandbox.client_of_job(f"{scratch}/{sandbox.JOB_AD}", settings.clients)
     if client is not None and is_glidein:
         from drainwise.facts.client_rules import of_glidein  # noqa: PLC0415 - only who has one pays for it
 
@@ -177,5 +174,7 @@ def update(settings_path: str) -> None:
 def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
     """Run the hook; it ends this process, or becomes the site's own hook, a path and its arguments."""
     if site_hook:
+        from drainwise.htcondor.node.next_hook import run_before  # noqa: PLC0415 - few sites have one
+
         run_before(site_hook, lambda: update(settings_path))
     run_to_end(lambda: update(settings_path))
