@@ -21,14 +21,8 @@ library, runs = sys.argv[1], int(sys.argv[2])
 sys.path.append(library)
 
 from drainwise.node.payloads.observer import ObservedRun, SeenJob, observe  # noqa: E402
-from drainwise.node.payloads.payload_trees import (  # noqa: E402
-    PLAIN,
-    PROFILES,
-    job_processes,
-    orphans_by_group,
-    payload_trees,
-)
-from drainwise.node.payloads.process_table import read_processes  # noqa: E402
+from drainwise.node.payloads.payload_trees import PLAIN, PROFILES, job_processes, payload_trees  # noqa: E402
+from drainwise.node.payloads.process_table import orphans_by_group, read_processes  # noqa: E402
 
 PILOTS, IN_PAYLOAD = 64, 29
 CORES = 8

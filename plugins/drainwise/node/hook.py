@@ -107,6 +107,21 @@ def settings_or_defaults(path: str) -> NodeSettings:
         return NodeSettings({"client_default": "alice"})
 
 
+def planned_shutdown(settings: NodeSettings, now: int) -> int | None:
+    """Return the machine's planned shutdown, UNIX s; what is wrong with its file is said."""
+    try:
+        posix.stat(settings.shutdown_file, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+            return None
+    from drainwise.features.planned_shutdown import read  # noqa: PLC0415 - hardly ever is there one
+
+    planned, remark = read(settings.shutdown_file, now)
+    if remark:
+        say(remark)
+    return planned
+
+
 def _occupy_standard_descriptors() -> None:
     """Occupy 1 and 2, which the starter closes for the update hook: no file opened later may be taken for them."""
     while (descriptor := posix.open("/dev/null", posix.O_RDWR)) <= 2:

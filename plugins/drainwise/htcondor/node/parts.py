@@ -20,13 +20,7 @@ from drainwise.htcondor.node.cron_state import kept_lines, replace_file
 from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import say
 from drainwise.pilotad.attributes import REPORTED_BY
-from drainwise.pilotad.partial_return import (
-    Acknowledgement,
-    PartialReturn,
-    ReturnedPart,
-    acknowledgement,
-    returned_part,
-)
+from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart, acknowledgement, returned_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +28,7 @@ if TYPE_CHECKING:
 
     from drainwise.htcondor.node.job_directories import JobSandbox
     from drainwise.node.payloads.observer import SeenJob
+    from drainwise.pilotad.partial_return import Acknowledgement
     from drainwise.pilotad.report import PilotReport
 
 _SLOTS = ("slot1", "slot2")

@@ -10,11 +10,10 @@ import posix
 import time
 
 from drainwise.common import acl
-from drainwise.features import host, planned_shutdown
+from drainwise.features import host
 from drainwise.htcondor.node import sandbox
-from drainwise.node import with_urls
+from drainwise.node import hook, with_urls
 from drainwise.node.ad_text import literals, raw_values, string, whole
-from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
 from drainwise.node.job_features import host_facts, job_facts, make_features
 
 TYPE_CHECKING = False
@@ -103,10 +102,13 @@ def job_side(job: dict[str, Literal], machine: dict[str, Literal], settings: Nod
 def machine_ad(more: tuple[str, ...] = ()) -> dict[str, Literal]:
     """Read the slot's ad, with `more` attributes; empty, and logged, when it cannot be read: that costs some keys."""
     try:
-        return literals(read_bounded(variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES + more)
+        return literals(
+            hook.read_bounded(hook.variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES + more
+        )
     except (KeyError, OSError) as error:
-        say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
+        hook.say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
         return {}
+    return literals(ad, MACHINE_ATTRIBUTES + more)
 
 
 def lend_passage(scratch: str) -> None:
@@ -123,7 +125,7 @@ def lend_passage(scratch: str) -> None:
             raise ValueError(f"{above} belongs to root, not to HTCondor's own user")
         acl.lend(scratch, owner, acl.PASS_THROUGH)
     except (OSError, ValueError) as error:
-        say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
+        hook.say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
 
 
 def served(variables: dict[str, str], site: str, scratch: str) -> dict[str, str]:
@@ -136,7 +138,7 @@ def served(variables: dict[str, str], site: str, scratch: str) -> dict[str, str]
     try:
         token = make_token(scratch, None)
     except OSError as error:
-        say(f"this job has paths of its features, no URLs: no token: {error}")
+        hook.say(f"this job has paths of its features, no URLs: no token: {error}")
         return variables
     return with_urls(variables, site, sandbox.below_execute(scratch), token)
 
@@ -150,17 +152,15 @@ def with_line(ad: bytes, line: bytes) -> bytes:
 
 def prepare(settings_path: str) -> bytes:
     """Make the three directories and print the job's new environment; returns the job's ad with it."""
-    settings, now = settings_or_defaults(settings_path), int(time.time())
-    scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
+    settings, now = hook.settings_or_defaults(settings_path), int(time.time())
+    scratch = hook.variable("_CONDOR_SCRATCH_DIR").rstrip("/")
     lend_passage(scratch)
-    ad = read_input(sandbox.AD_LIMIT)
+    ad = hook.read_input(sandbox.AD_LIMIT)
     machine = machine_ad(sandbox.kind_attributes(settings))
     settings = sandbox.of_slot(settings, machine)
     job = job_side(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
     later = 0
-    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
-    if remark:
-        say(remark)
+    planned = hook.planned_shutdown(settings, now)
     if planned is not None and settings.clients is not None:
         client = sandbox.client_in(ad, settings.clients)
         planned = planned if client is not None and client.shutdown_files else None
@@ -173,7 +173,7 @@ def prepare(settings_path: str) -> bytes:
     raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))
     delimiter = raw.get("EnvDelim", '";"')[1:-1] or ";"
     line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables).encode("latin-1")
-    write_output(line + b"\n")
+    hook.write_output(line + b"\n")
     return with_line(ad, line)
 
 
@@ -183,4 +183,4 @@ def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
         from drainwise.htcondor.node.next_hook import put_input, run_before  # noqa: PLC0415 - few sites have one
 
         run_before(site_hook, lambda: put_input([prepare(settings_path)]))
-    run_to_end(lambda: prepare(settings_path), orderly=True)
+    hook.run_to_end(lambda: prepare(settings_path), orderly=True)

@@ -13,14 +13,13 @@ import posix
 import time
 
 from drainwise.facts.clients import PAPER
-from drainwise.features import planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.htcondor.node import ORDERS, sandbox
 from drainwise.htcondor.node.order_list import deadline_of, is_endless
 from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
-from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
+from drainwise.node.hook import planned_shutdown, read_bounded, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.site_notice import give_notice, is_far, write_job_slots
 from drainwise.pilotad.site_ad import read_site_ad
 
@@ -144,9 +143,7 @@ def update(settings_path: str) -> None:
     if not is_alone(scratch):
         say("an update hook of this job is still at work, or stopped: this one does nothing")
         return
-    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
-    if remark:
-        say(remark)
+    planned = planned_shutdown(settings, now)
     notice, _ = read_site_ad(scratch, posix.geteuid())
     ad = slot_text(scratch)
     slot = literals(ad, SLOT_ATTRIBUTES + sandbox.kind_attributes(settings))

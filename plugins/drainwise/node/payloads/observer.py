@@ -13,15 +13,8 @@ from __future__ import annotations
 import time
 
 from drainwise.facts import fact
-from drainwise.node.payloads.payload_trees import (
-    PLAIN,
-    PayloadTree,
-    job_processes,
-    orphans_by_group,
-    payload_trees,
-    site_rows,
-)
-from drainwise.node.payloads.process_table import TICKS, read_processes
+from drainwise.node.payloads.payload_trees import PLAIN, PayloadTree, job_processes, payload_trees, site_rows
+from drainwise.node.payloads.process_table import TICKS, orphans_by_group, read_processes
 from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.observation import MOST_BEGINS, Observation, observation_in, observation_text
 from drainwise.pilotad.report import INCOMPLETE, STALE, standing

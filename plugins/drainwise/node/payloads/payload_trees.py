@@ -40,7 +40,6 @@ MOST_MARKS = 64
 _MOST_DEPTH = 12
 _ACTIVE = frozenset({b"R", b"D"})
 _CONTAINERS = frozenset({b"docker", b"podman", b"conmon"})
-_MOST_ORPHANS = 256
 
 
 @fact
@@ -122,15 +121,6 @@ class PayloadTrees:
     total: int = 0
     is_active: bool = False
     elsewhere: bool = False
-
-
-def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
-    """Return the processes whose parents have all ended by their control group."""
-    found: dict[str, list[int]] = {}
-    for pid in sorted(table.orphans)[-_MOST_ORPHANS:]:
-        if group := table.group(pid):
-            found.setdefault(group, []).append(pid)
-    return found
 
 
 def job_processes(

@@ -13,7 +13,7 @@ import time
 
 from drainwise.common.wake import wake
 from drainwise.facts.errors import FeatureError
-from drainwise.node.hook import run_to_end, say, settings_or_defaults, status_of
+from drainwise.node.hook import planned_shutdown, run_to_end, say, settings_or_defaults
 from drainwise.node.job_features import make_features
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node.environment import node_name, own_environment
@@ -60,18 +60,6 @@ def is_made(node: int, lease: SlurmLease) -> bool:
     return known is not None and known.is_same_run(lease)
 
 
-def planned_shutdown(file: str, now: int) -> int | None:
-    """Return the machine's planned shutdown, UNIX s; what is wrong with its file is said."""
-    if status_of(file) is None:
-        return None
-    from drainwise.features.planned_shutdown import read  # noqa: PLC0415 - hardly ever is there one
-
-    planned, remark = read(file, now)
-    if remark:
-        say(remark)
-    return planned
-
-
 def give_token(tree: str, lease: SlurmLease) -> None:
     """Make the token by which a job reads its features from the site's server; without it they are paths."""
     from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
@@ -90,7 +78,7 @@ def make_tree(
     has_own_status: its $JOBSTATUS becomes a file system of its own.
     """
     # Which client it is says slurmctld: where that counts, the agent writes what this one may see.
-    planned = None if settings.clients else planned_shutdown(settings.shutdown_file, now)
+    planned = None if settings.clients else planned_shutdown(settings, now)
     if lease.cores is None:
         say(f"job {lease.job}: its cores on this node are not known and left out of its features")
     set_aside(node, lease.job)
