@@ -102,9 +102,7 @@ def job_side(job: dict[str, Literal], machine: dict[str, Literal], settings: Nod
 def machine_ad(more: tuple[str, ...] = ()) -> dict[str, Literal]:
     """Read the slot's ad, with `more` attributes; empty, and logged, when it cannot be read: that costs some keys."""
     try:
-        return literals(
-            hook.read_bounded(hook.variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES + more
-        )
+        ad = hook.read_bounded(hook.variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT)
     except (KeyError, OSError) as error:
         hook.say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
         return {}
