@@ -113,15 +113,14 @@ def wish_and_answer(ad: bytes) -> tuple[PartialReturn | None, Acknowledgement | 
     ad: the slot's, as the startd wrote it.
     """
     there = _there(ad)
-    return _wish(ad, there), None if there is None else _answer(there)
-
-
-def _wish(ad: bytes, there: _There | None) -> PartialReturn | None:
-    # What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
     slot = literals(ad, ("GlobalJobId", "JobStart", RETURN_ASKED))
     asked = asked_of(f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}", string(slot, RETURN_ASKED) or "")
-    least = 0 if there is None else min(there.stated.cores, there.borrowed)
-    return PartialReturn(least) if least > (0 if asked is None else asked.cores) else asked
+    if there is None:
+        return asked, None
+    # What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
+    held = min(there.stated.cores, there.borrowed)
+    wish = PartialReturn(held) if held > (0 if asked is None else asked.cores) else asked
+    return wish, acknowledgement(there.stated, there.cores, max(0, there.borrowed - there.lent) + held)
 
 
 def asked_of(run: str, value: str) -> PartialReturn | None:
@@ -133,11 +132,6 @@ def asked_of(run: str, value: str) -> PartialReturn | None:
             cores, by, chunk = numbers
             return PartialReturn(cores, by or None, max(1, chunk))
     return None
-
-
-def _answer(there: _There) -> Acknowledgement:
-    missing = max(0, there.borrowed - there.lent)
-    return acknowledgement(there.stated, there.cores, missing + min(there.stated.cores, there.borrowed))
 
 
 @fact

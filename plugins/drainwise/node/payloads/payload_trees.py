@@ -134,19 +134,14 @@ def job_processes(
     members: dict[int, SeenProcess] = {}
     if not _below(table, roots, members):
         return None
-    escaped: list[int] = []
     own = {one.session for pid in supervisors if (one := table.process(pid)) is not None}
-    for session in {one.session for one in members.values()} - own:
-        # Born into the session of a process that is the job's, whatever has become of its parents.
-        others = [pid for pid in table.in_session(session) if pid not in members and pid not in supervisors]
-        if not _below(table, others, members):
-            return None
-        escaped += [pid for pid in others if members[pid].parent not in members]
-    for pid in _same_group(table, supervisors, roots, orphans or {}):
-        if pid not in members and pid not in supervisors:
-            if not _below(table, [pid], members):
-                return None
-            escaped.append(pid)
+    # Born into the session of a process that is the job's, whatever has become of its parents.
+    born = [pid for session in {one.session for one in members.values()} - own for pid in table.in_session(session)]
+    born += _same_group(table, supervisors, roots, orphans or {})
+    strays = [pid for pid in dict.fromkeys(born) if pid not in members and pid not in supervisors]
+    if not _below(table, strays, members):
+        return None
+    escaped = [pid for pid in strays if members[pid].parent not in members]
     forked = [pid for pid in roots if pid in members and _is_forked(pid, members[pid], table)]
     known = (tuple(pid for pid in pids if pid in members) for pids in (roots, escaped, forked))
     return JobProcesses(members, *known) if members else None
@@ -246,21 +241,17 @@ def payload_trees(
         trees.append(PayloadTree(alone, members[alone].start, members[alone].own))
     trees.sort(key=lambda tree: (tree.start, tree.pid))
     least = 0.0 if profile is not None and profile.payload else LEAST_SHARE
-    payloads = [one for one in trees if _is_payload(one, table.now, least)][:MOST_PAYLOADS]
+    aged = [(one, table.now - one.start) for one in trees]
+    payloads = [one for one, age in aged if age >= LEAST_AGE * TICKS and one.cpu >= least * age]
     everything = members.values()
     return PayloadTrees(
         PLAIN if profile is None else profile.client,
         named,
-        tuple(payloads),
+        tuple(payloads[:MOST_PAYLOADS]),
         sum(one.cpu for one in everything),
         any(one.state in _ACTIVE for one in everything),
         any(one.name in _CONTAINERS for one in everything),
     )
-
-
-def _is_payload(tree: PayloadTree, now: int, least: float) -> bool:
-    age = now - tree.start
-    return age >= LEAST_AGE * TICKS and tree.cpu >= least * age
 
 
 def _from_above(job: JobProcesses, table: ProcessTable) -> Iterable[int]:

@@ -27,9 +27,9 @@ from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
 from drainwise.slurm.node.facts import NodeRecord, write_record
 from drainwise.slurm.node.job_tree import mark_complete
 from drainwise.slurm.node.status_mount import is_full
+from drainwise.slurm.node_agent import jobs as host_jobs
 from drainwise.slurm.node_agent.due import Due, has_no_carrier
-from drainwise.slurm.node_agent.jobs import HostJobs, Jobs, Key, NodeJob, step_processes
-from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
+from drainwise.slurm.node_agent.jobs import HostJobs, Jobs, Key, NodeJob
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
@@ -148,7 +148,7 @@ class NodeAgent:
 
     def _take_in(self, job: NodeJob, answer: JobAnswer) -> None:
         facts = answer.jobs.get(job.lease.job)
-        job.facts = facts if facts is not None and is_this_run(job.lease, facts) else None
+        job.facts = facts if facts is not None and host_jobs.is_this_run(job.lease, facts) else None
         job.unclear = job.lease.job in answer.unclear
         if job.facts is None:
             return
@@ -162,8 +162,8 @@ class NodeAgent:
             return
         job.incomplete = ""
         try:
-            learn_granted(job, job.facts)
-            complete(job, job.facts, self._records.get(job.node, NodeRecord()), self._settings)
+            host_jobs.learn_granted(job, job.facts)
+            host_jobs.complete(job, job.facts, self._records.get(job.node, NodeRecord()), self._settings)
         except FeatureError as error:
             job.incomplete = f"features: {error}"
         except OSError as error:
@@ -222,7 +222,7 @@ class NodeAgent:
                 runs[job.name] = ObservedRun(job.cores, facts.start, claimed)
 
         def supervisors(table: ProcessTable) -> tuple[dict[str, Sequence[int]], set[int]]:
-            steps, own = step_processes(table)
+            steps, own = host_jobs.step_processes(table)
             return {job.name: steps.get(job.lease.job, ()) for job in jobs.values()}, own
 
         if self._settings.is_observing:
