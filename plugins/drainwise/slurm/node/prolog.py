@@ -18,9 +18,17 @@ from drainwise.node.job_features import make_features
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node.environment import node_name, own_environment
 from drainwise.slurm.node.facts import NodeRecord, host_side, job_side, read_record
-from drainwise.slurm.node.job_tree import mark_complete, new_tree, open_node, open_tree, put_in_place, set_aside
+from drainwise.slurm.node.job_tree import (
+    can_be_seen,
+    mark_complete,
+    mount,
+    new_tree,
+    open_node,
+    open_tree,
+    put_in_place,
+    set_aside,
+)
 from drainwise.slurm.node.lease import lease_of, read_lease, write_lease
-from drainwise.slurm.node.status_mount import can_be_seen, mount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from drainwise.slurm.jobs.states import ALIVE
 from drainwise.slurm.node.environment import is_node_name
 from drainwise.slurm.node.facts import NodeRecord, host_side, job_side
 from drainwise.slurm.node.host_list import first_host
-from drainwise.slurm.node.job_tree import jobs, open_node, open_tree
+from drainwise.slurm.node.job_tree import foreign_mounts, is_full, jobs, open_node, open_tree
 from drainwise.slurm.node.lease import SlurmLease, read_lease
-from drainwise.slurm.node.status_mount import foreign_mounts, is_full
 
 GRANTED = "granted"
 """The file in a job's tree that keeps its lease as it was granted, before anybody shortened it; root's."""

@@ -6,11 +6,12 @@ answer, nothing is published, and earlier site notices stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from drainwise.common.faults import Faults
 from drainwise.facts.clients import ClientProfile
-from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
+from drainwise.facts.errors import ActionRefused, FeatureError, PoolError, PoolUnreachable
 from drainwise.features import host, planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.node.payloads.observer import ObservedRun, Observer, claimed_cores
@@ -18,21 +19,20 @@ from drainwise.node.payloads.process_table import ProcessTable
 from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
+from drainwise.slurm.jobs.admin_comment import without_directories_text
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import client_of
 from drainwise.slurm.jobs.lease_change import lease_end, shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
-from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
+from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
 from drainwise.slurm.node.facts import NodeRecord, write_record
-from drainwise.slurm.node.job_tree import mark_complete
-from drainwise.slurm.node.status_mount import is_full
+from drainwise.slurm.node.job_tree import is_full, mark_complete
 from drainwise.slurm.node_agent import jobs as host_jobs
 from drainwise.slurm.node_agent.due import Due, has_no_carrier
 from drainwise.slurm.node_agent.jobs import HostJobs, Jobs, Key, NodeJob
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
-from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
 from drainwise.slurm.node_agent.work_dirs import WorkDirNotices, WorkDirs
 
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
@@ -42,6 +42,61 @@ OBSERVER_PERIOD = 60
 """Least seconds between two looks at the jobs' processes, however often the rounds are."""
 NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is not published, and receives no order"
+FIRST_LOOKS = 3
+LOOK_ROUNDS = 20
+"""Rounds from one look to the next, after the first few: a prolog seldom fails."""
+MOST = 64
+"""Runs that are asked for and published in one round."""
+
+_LISTED = re.compile(r"^ *-?\d+ +(\d{1,10}) ", re.MULTILINE)
+
+
+class RunsWithoutTree:
+    """The runs without a tree on this host: they started before the installation, or their prolog failed.
+
+    They receive no order, so their node publishes that in place of a report. slurmd itself says which runs are here
+    (`scontrol listpids`, which asks slurmctld nothing). fault: called with a job's name and what is wrong.
+    """
+
+    def __init__(self, commands: SlurmCommands, fault: Callable[[str, str], None]) -> None:
+        self._commands, self._fault = commands, fault
+        self._round = 0
+        self._suspects: set[str] = set()
+        self._done: set[str] = set()
+
+    def round(self, has_tree: Callable[[], Collection[str]]) -> None:
+        """Publish what runs here and has no tree, in two looks: its prolog may just be making one.
+
+        has_tree: the jobs that have one, as they are when it is called. Raises PoolUnreachable, ActionRefused.
+        """
+        self._round += 1
+        if self._round > FIRST_LOOKS and self._round % LOOK_ROUNDS > 1:
+            return
+        try:
+            listed = set(_LISTED.findall(self._commands.ask("scontrol", "listpids")))
+        except PoolError:
+            return  # no slurmd, so nothing is known
+        without = listed - set(has_tree())
+        self._done &= without
+        sure, self._suspects = without & self._suspects, without
+        new = sorted(sure - self._done, key=int)[:MOST]
+        if not new:
+            return
+        answer = ask(self._commands, {job: job for job in new})
+        comments = {}
+        for job, facts in answer.jobs.items():
+            if not is_publishable(facts):
+                continue
+            if is_foreign(facts):
+                why = "it has no directories of ours, and its AdminComment is somebody else's: it gets orders in vain"
+                self._fault(f"job {job}", why)
+                continue
+            comment = without_directories_text(facts.number, facts.start or 0, facts.node)
+            if comment not in facts.comments:
+                comments[facts.label] = comment
+        if comments:
+            publish(self._commands, comments)
+        self._done.update(new)
 
 
 class NodeAgent:
