@@ -121,6 +121,20 @@ def make_features(
     return variables
 
 
+def job_token(tree: str, owner: tuple[int, int] | None, whose: str) -> str | None:
+    """Make the token by which a job reads its features from the site's server; without it they are paths, it is said.
+
+    tree: the path of a directory that is closed to others, or of root's for a job of `owner` (uid, gid).
+    """
+    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
+
+    try:
+        return make_token(tree, owner)
+    except OSError as error:
+        say(f"{whose} has paths of its features, no URLs: no token: {error}")
+        return None
+
+
 def _give(path: str, uid: int, gid: int) -> None:
     try:
         posix.chown(path, uid, gid, follow_symlinks=False)

@@ -14,7 +14,7 @@ from drainwise.features import host
 from drainwise.htcondor.node import sandbox
 from drainwise.node import hook, with_urls
 from drainwise.node.ad_text import literals, raw_values, string, whole
-from drainwise.node.job_features import host_facts, job_facts, make_features
+from drainwise.node.job_features import host_facts, job_facts, job_token, make_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,21 +126,6 @@ def lend_passage(scratch: str) -> None:
         hook.say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
 
 
-def served(variables: dict[str, str], site: str, scratch: str) -> dict[str, str]:
-    """Return the job's variables with URLs for its features, and make its token; unchanged where that fails.
-
-    site: the URL of the server of $(EXECUTE). scratch: the job's directory, which is closed to others.
-    """
-    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
-
-    try:
-        token = make_token(scratch, None)
-    except OSError as error:
-        hook.say(f"this job has paths of its features, no URLs: no token: {error}")
-        return variables
-    return with_urls(variables, site, sandbox.below_execute(scratch), token)
-
-
 def with_line(ad: bytes, line: bytes) -> bytes:
     """Put this line, `Name = value`, into the ad in the place of the attribute of that name."""
     name = line[: line.index(b" ")].lower()
@@ -167,7 +152,8 @@ def prepare(settings_path: str) -> bytes:
     if not variables:
         return ad
     if settings.features_url:
-        variables = served(variables, settings.features_url, scratch)
+        token, below = job_token(scratch, None, "this job"), sandbox.below_execute(scratch)
+        variables = variables if token is None else with_urls(variables, settings.features_url, below, token)
     raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))
     delimiter = raw.get("EnvDelim", '";"')[1:-1] or ";"
     line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables).encode("latin-1")
