@@ -64,18 +64,13 @@ def shutdown_values(
     return deadline_values(machine, job, now)
 
 
-def write_shutdown_files(
-    place: str, deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER
-) -> None:
-    """Bring the shutdown files of the features directories below `place` up to date. Parameters as for `give_notice`.
+def write_shutdown_files(place: str, values: tuple[Values, Values]) -> None:
+    """Bring the shutdown files of the features directories below `place` up to date: see `shutdown_values`.
 
     A directory that is not there is passed over. Raises FeatureError after having tried both.
     """
-    machine, job = shutdown_values(deadline, planned, now, client)
-    take_all(
-        lambda: _update(f"{place}/{MACHINE_FEATURES}", machine),
-        lambda: _update(f"{place}/{JOB_FEATURES}", job),
-    )
+    machine, job = f"{place}/{MACHINE_FEATURES}", f"{place}/{JOB_FEATURES}"
+    take_all(lambda: _update(machine, values[0]), lambda: _update(job, values[1]))
 
 
 def take_all(*steps: Callable[[], object]) -> None:
@@ -132,7 +127,7 @@ def give_notice(
     notice = site_notice(deadline, planned, now, client, part, answer)
     steps: list[Callable[[], None]] = [
         lambda: bring_site_ad(scratch, notice),
-        lambda: write_shutdown_files(scratch, deadline, planned, now, client),
+        lambda: write_shutdown_files(scratch, shutdown_values(deadline, planned, now, client)),
     ]
     if notice is None or notice.payload_deadline is None:
         steps.reverse()

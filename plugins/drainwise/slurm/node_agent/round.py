@@ -254,7 +254,7 @@ class NodeAgent:
                 job, wanted = jobs[key], shutdown_values(*shown[key])
                 if (notice is not None) == is_told and job.notice != wanted:
                     try:
-                        write_shutdown_files(job.place, *shown[key])
+                        write_shutdown_files(job.place, wanted)
                         job.notice = wanted
                     except FeatureError as error:
                         self._note(job, f"features: {error}")
