@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.features.check import MOST_UNKNOWN, check
-from drainwise.features.check_key import (
+from drainwise.features.check import (
     ABSENT,
     ERROR,
     INFO,
+    MOST_UNKNOWN,
     OK,
     PROBE_ERRORS,
     PROBE_WARNINGS,
     WARNING,
     KeyVerdict,
+    check,
     worst,
 )
 from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values

@@ -144,10 +144,7 @@ HOUSE = {
         plain=False,
     ),
     "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False),
-    "prologs": Room(NODE, "job's user, root", "common facts features"),
-    "cli.feature_commands": Room(
-        EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
-    ),
+    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "common facts features features.serve node"),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli": Room(
@@ -172,7 +169,7 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "common": Budget(2_022, "__init__ __main__ common facts service"),
-    "features": Budget(1_892, "features features.serve prologs"),
+    "features": Budget(1_892, "features features.serve"),
     "pilotad": Budget(1_072, "pilotad"),
     "node": Budget(1_417, "node node.payloads"),
     "pilot": Budget(2_165, "pilot pilot.decide pilot.queues"),

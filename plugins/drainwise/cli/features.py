@@ -20,7 +20,7 @@ from drainwise.facts.errors import FeatureError
 from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, keys_of
 
 if TYPE_CHECKING:
-    from drainwise.features.check_key import KeyVerdict
+    from drainwise.features.check import KeyVerdict
     from drainwise.features.reader import FeatureReader
 
     Shown = dict[str, dict[str, "int | float | str"]]
@@ -96,8 +96,7 @@ def _print_values(shown: Shown, readers: dict[str, FeatureReader]) -> None:
 def _check(readers: dict[str, FeatureReader], as_json: bool) -> int:
     from dataclasses import asdict
 
-    from drainwise.features.check import check
-    from drainwise.features.check_key import ERROR, WARNING, worst
+    from drainwise.features.check import ERROR, WARNING, check, worst
     from drainwise.features.keys import JOB, MACHINE
 
     verdicts = check(readers.get(MACHINE), readers.get(JOB), int(time.time()))

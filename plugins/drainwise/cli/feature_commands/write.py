@@ -21,11 +21,10 @@ from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features import SHUTDOWN_FILE, host, planned_shutdown
 from drainwise.features.facts import deadline_values, job_values, machine_values
 from drainwise.features.keys import JOB, MACHINE
+from drainwise.features.prologs import SYSTEMS, DescribedJob, described_by
 from drainwise.features.stated import SHUTDOWN, STATED, Stated, facts_of, from_environment, from_json, from_text
 from drainwise.features.write import write_directory
 from drainwise.node.job_features import make_features
-from drainwise.prologs.ask import SYSTEMS, described_by
-from drainwise.prologs.described import DescribedJob
 
 Actions = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
