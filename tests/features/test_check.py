@@ -24,7 +24,7 @@ from drainwise.features.check import (
 from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values
 from drainwise.features.keys import KEYS
 from drainwise.features.read import open_features
-from drainwise.features.serve.server import FeatureServer
+from drainwise.features.serve import FeatureServer
 from drainwise.features.write import write_directory
 
 NOW = 1795249000

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import FeatureError
 from drainwise.features.read import open_features
 from drainwise.features.read_http import TIMEOUT_SECS, HttpReader, lifetime_secs
-from drainwise.features.serve.server import FeatureServer, tls_context
+from drainwise.features.serve import FeatureServer, tls_context
 from drainwise.features.write import write_directory
 from own_certificate import own_certificate
 

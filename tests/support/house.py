@@ -30,7 +30,6 @@ HOUSE = {
     "facts": Room(EVERYWHERE, "anybody", ""),
     "common": Room(EVERYWHERE, "anybody", "facts"),
     "features": Room(NODE, "job's user, root", "common facts"),
-    "features.serve": Room(NODE, "job's user, root", "common facts features"),
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
     "node.payloads": Room(NODE, "HTCondor's user, root", "pilotad"),
@@ -133,7 +132,7 @@ HOUSE = {
     "agent.export": Room(
         POOL,
         "agent",
-        "agent common facts features.serve journal page pilotad pool reclaim siteconfig",
+        "agent common facts features journal page pilotad pool reclaim siteconfig",
         plain=False,
     ),
     "simulate": Room(
@@ -144,7 +143,7 @@ HOUSE = {
         plain=False,
     ),
     "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False),
-    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "common facts features features.serve node"),
+    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "common facts features node"),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli": Room(
@@ -169,7 +168,7 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "common": Budget(2_022, "__init__ __main__ common facts service"),
-    "features": Budget(1_892, "features features.serve"),
+    "features": Budget(1_892, "features"),
     "pilotad": Budget(1_072, "pilotad"),
     "node": Budget(1_417, "node node.payloads"),
     "pilot": Budget(2_165, "pilot pilot.decide pilot.queues"),

@@ -99,7 +99,7 @@ class AgentAnswers:
 
     def answer(self, head: bytes) -> bytes:
         """Return the whole answer to a request whose head this is."""
-        from drainwise.features.serve.http_answer import question_of, refusal, whole_answer  # noqa: PLC0415
+        from drainwise.features.served_key import question_of, refusal, whole_answer  # noqa: PLC0415
 
         asked = question_of(head)
         if isinstance(asked, HTTPStatus):
@@ -141,7 +141,7 @@ class _MetricsExport:
 
     def _serve(self) -> None:
         """Serve from a thread of its own, which ends with the process. Raises OSError when the port cannot be had."""
-        from drainwise.features.serve.server import BoundedServer  # noqa: PLC0415 - so does only who serves them
+        from drainwise.features.serve import BoundedServer  # noqa: PLC0415 - so does only who serves them
 
         address, port = self._section.address, self._section.port or 0
         server = BoundedServer(self._answers.answer, address, port, None, _MOST_CONNECTIONS)

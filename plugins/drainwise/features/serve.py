@@ -18,12 +18,12 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from http import HTTPStatus
+from typing import TypeVar, cast
 
 from drainwise.common.printable import ascii_line
 from drainwise.facts.errors import FeatureError
-from drainwise.features.serve.connection import ClientConnection
-from drainwise.features.serve.http_answer import answer
+from drainwise.features.served_key import LARGEST_REQUEST, answer, refusal
 
 QUEUE = 4096
 """Connections that the kernel may keep for us; it takes no more than net.core.somaxconn."""
@@ -39,6 +39,7 @@ FAIR_SECS = {False: 1.0, True: 2.0}
 """What every client gets before another one may take its place: one that has said nothing, and one that has."""
 _OTHER_DESCRIPTORS = 64
 _PAUSE = 0.01
+_END = b"\r\n\r\n"
 
 S = TypeVar("S", bound="BoundedServer")
 
@@ -59,9 +60,8 @@ class BoundedServer:
     ) -> None:
         self._answer, self._context = answer, context
         self._most = min(most, _descriptors(most + _OTHER_DESCRIPTORS) - _OTHER_DESCRIPTORS)
-        self._secure: set[ClientConnection] = set()
-        self._turns: dict[asyncio.Future[None], None] = {}
-        self._open: dict[ClientConnection, None] = {}
+        self._silent: dict[asyncio.Task[None], float] = {}
+        self._speaking: dict[asyncio.Task[None], float] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ended = threading.Event()
@@ -105,11 +105,10 @@ class BoundedServer:
             await stop.wait()
         finally:
             accepting.cancel()
-            for one in list(self._open):
-                one.drop()
 
     async def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take one connection after the other; the others have their turn in between."""
+        turns = asyncio.Semaphore(MOST_SECURE)
         while True:
             await self._room(loop)
             try:
@@ -117,57 +116,70 @@ class BoundedServer:
             except OSError:  # it has gone already, or the machine has no room for one more
                 await asyncio.sleep(_PAUSE)
                 continue
-            one = ClientConnection(loop, self._answer, self._forget, SILENT_SECS)
-            self._open[one] = None
-            one.admission = loop.create_task(self._admit(loop, client, one))
+            self._silent[loop.create_task(self._answer_one(loop, client, turns))] = loop.time()
             await asyncio.sleep(0)
 
     async def _room(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait until there is room for one more connection."""
-        while len(self._open) >= self._most:
-            silent = (one for one in self._open if not one.has_spoken)
-            last = next(silent, None) or next(iter(self._open))
-            if loop.time() >= last.since + FAIR_SECS[last.has_spoken]:
-                last.drop()
+        while len(self._silent) + len(self._speaking) >= self._most:
+            waiting = self._silent or self._speaking
+            longest, since = next(iter(waiting.items()))
+            if loop.time() >= since + FAIR_SECS[waiting is self._speaking]:
+                del waiting[longest]
+                longest.cancel()
             else:
                 await asyncio.sleep(_PAUSE)
 
-    async def _admit(self, loop: asyncio.AbstractEventLoop, client: socket.socket, one: ClientConnection) -> None:
-        timeout = None
+    async def _answer_one(
+        self, loop: asyncio.AbstractEventLoop, client: socket.socket, turns: asyncio.Semaphore
+    ) -> None:
+        """Answer a client's one question, and let it go after a time in any case: its task is cancelled then."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        limit = loop.call_later(SILENT_SECS, task.cancel)
+
+        def limit_to(seconds: float) -> None:
+            nonlocal limit
+            limit.cancel()
+            limit = loop.call_later(seconds, task.cancel)
+
         try:
             await _until_readable(loop, client)
-            one.has_spoken = True
+            self._speaking[task] = self._silent.pop(task)
             if self._context is None:
-                one.limit(ANSWER_SECS)
+                limit_to(ANSWER_SECS)
+                await self._exchange(loop, client)
             else:
-                one.limit(TURN_SECS)
-                await self._turn(loop)
-                self._secure.add(one)
-                one.limit(SECURE_SECS)
-                timeout = SECURE_SECS
-            await loop.connect_accepted_socket(lambda: one, client, ssl=self._context, ssl_handshake_timeout=timeout)
-        except (OSError, asyncio.CancelledError):
-            one.forget()  # it hung up, it does not speak https, or it had no more time
+                limit_to(TURN_SECS)
+                async with turns:
+                    limit_to(SECURE_SECS)
+                    await self._exchange(loop, client)
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass  # it hung up, it does not speak https, or it had no more time
+        finally:
+            limit.cancel()
+            for waiting in (self._silent, self._speaking):
+                waiting.pop(task, None)
             client.close()
 
-    async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait until one more handshake may begin, in the order of arrival."""
-        while len(self._secure) >= MOST_SECURE:
-            turn = loop.create_future()
-            self._turns[turn] = None
+    async def _exchange(self, loop: asyncio.AbstractEventLoop, client: socket.socket) -> None:
+        """Answer as soon as the head is whole; what comes after it is not read."""
+        reader = asyncio.StreamReader(LARGEST_REQUEST, loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        timeout = SECURE_SECS if self._context else None
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol, client, ssl=self._context, ssl_handshake_timeout=timeout
+        )
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        try:
             try:
-                await turn
-            finally:
-                del self._turns[turn]
-
-    def _forget(self, one: ClientConnection) -> None:
-        self._open.pop(one, None)
-        self._secure.discard(one)
-        for _ in range(MOST_SECURE - len(self._secure)):
-            waiting = next((turn for turn in self._turns if not turn.done()), None)
-            if waiting is None:
-                break
-            waiting.set_result(None)
+                answer = self._answer((await reader.readuntil(_END))[: -len(_END)])
+            except asyncio.LimitOverrunError:
+                answer = refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            writer.write(answer)
+            writer.close()
+            await writer.wait_closed()
+        finally:
+            transport.abort()
 
 
 class FeatureServer(BoundedServer):
