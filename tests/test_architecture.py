@@ -133,7 +133,7 @@ def an_attribute(copy: Copy) -> None:
 def a_feature_key(copy: Copy) -> None:
     """The job's share of the node's GPUs."""
     key = '    Feature("gpus", JOB, INTEGER, "GPUs", 0, "GPUs of the job"),'
-    copy.insert("features/keys.py", '    Feature("hs06_job"', key)
+    copy.insert("features/facts.py", '    Feature("hs06_job"', key)
     copy.insert("features/facts.py", "    hs06_job: float | None = None", "    gpus: int | None = None")
     program = "from drainwise.features.facts import HostFacts, JobFacts, job_values\n"
     assert copy.run(program + "print(job_values(JobFacts(gpus=2), HostFacts())['gpus'])") == "2\n"

@@ -21,8 +21,7 @@ from drainwise.features.check import (
     check,
     worst,
 )
-from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values
-from drainwise.features.keys import KEYS
+from drainwise.features.facts import KEYS, HostFacts, JobFacts, deadline_values, job_values, machine_values
 from drainwise.features.read import open_features
 from drainwise.features.serve import FeatureServer
 from drainwise.features.write import write_directory

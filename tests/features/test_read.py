@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_values
-from drainwise.features.read import DirectoryReader, open_features
-from drainwise.features.reader import FeatureReader, parse_decimal, parse_integer, parse_text
+from drainwise.features.read import (
+    DirectoryReader,
+    FeatureReader,
+    open_features,
+    parse_decimal,
+    parse_integer,
+    parse_text,
+)
 from drainwise.features.write import write_directory
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import FeatureError
-from drainwise.features.read import open_features
-from drainwise.features.read_http import TIMEOUT_SECS, HttpReader, lifetime_secs
+from drainwise.features.read import TIMEOUT_SECS, HttpReader, open_features
+from drainwise.features.read_http import lifetime_secs
 from drainwise.features.serve import FeatureServer, tls_context
 from drainwise.features.write import write_directory
 from own_certificate import own_certificate

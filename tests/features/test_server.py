@@ -18,8 +18,8 @@ import drainwise.features.job_token
 import drainwise.features.serve
 import drainwise.features.served_key
 from drainwise.facts.errors import FeatureError
+from drainwise.features.facts import BY_NAME
 from drainwise.features.job_token import TOKEN_FILE, make_token
-from drainwise.features.keys import BY_NAME
 from drainwise.features.serve import FeatureServer
 from drainwise.features.served_key import path_of
 from drainwise.features.write import write_directory

@@ -206,7 +206,7 @@ def _chunks(
 def _end_machine(environment: Mapping[str, str]) -> int:
     """Run the site's command that destroys this virtual machine; its exit code. Raises FeatureError."""
     from drainwise.features.read import open_features
-    from drainwise.features.shutdown_command import shut_down
+    from drainwise.features.virtual_machine import shut_down
 
     location = environment.get("MACHINEFEATURES")
     if not location:

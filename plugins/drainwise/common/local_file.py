@@ -81,6 +81,29 @@ def _read_open(fd: int, path: str, limit: int) -> tuple[bytes, posix.stat_result
     raise FeatureError(f"{shown(path)}: longer than {limit} bytes")
 
 
+def small_text(path: str, limit: int) -> str | None:
+    """Return the text of a file as `read_small`, without blanks around it; None where none can be read."""
+    try:
+        found = read_small(path, limit)
+    except FeatureError:
+        return None
+    return None if found is None else found[0].decode("latin-1").strip()
+
+
+def read_json(path: str, limit: int) -> object:
+    """Return the value in a JSON file of at most `limit` bytes; None when there is none.
+
+    Raises: FeatureError as `read_small`, ValueError for what is no JSON.
+    """
+    import json  # noqa: PLC0415 - no hook needs it
+
+    found = read_small(path, limit)
+    try:
+        return None if found is None else json.loads(found[0])
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def create_file(name: str, content: bytes, directory: int, durable: bool = False) -> None:
     """Create `name` in an open directory, mode 0644 whatever the umask; nothing is left when it cannot be whole.
 
@@ -101,11 +124,17 @@ def create_file(name: str, content: bytes, directory: int, durable: bool = False
         posix.close(fd)
 
 
-def replace_file(name: str, content: bytes, directory: int, durable: bool = False) -> None:
+def replace_file(name: str, content: bytes, directory: int | str, durable: bool = False) -> None:
     """Put `content` under `name` by rename, whatever stood there except a directory with something in it.
 
-    Raises: OSError.
+    directory: open, or its path. Raises: OSError.
     """
+    if isinstance(directory, str):
+        opened = posix.open(directory, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
+        try:
+            return replace_file(name, content, opened, durable)
+        finally:
+            posix.close(opened)
     stem = f".{name}.{posix.getpid()}"
     temporary = stem
     for attempt in range(_TRIES):

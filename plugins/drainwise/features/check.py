@@ -11,10 +11,8 @@ import stat
 from dataclasses import dataclass
 
 from drainwise.facts.errors import FeatureError
-from drainwise.features.facts import converted
-from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, JOB, KEYS, MACHINE, PATH, Feature, keys_of
-from drainwise.features.read import DirectoryReader
-from drainwise.features.reader import FeatureReader, parse_decimal, parse_integer, parse_text
+from drainwise.features.facts import BY_NAME, DECIMAL, INTEGER, JOB, KEYS, MACHINE, PATH, Feature, converted, keys_of
+from drainwise.features.read import DirectoryReader, FeatureReader, parse_decimal, parse_integer, parse_text
 
 OK, ABSENT, INFO, WARNING, ERROR = "ok", "absent", "info", "warning", "error"
 LEVELS = (OK, ABSENT, INFO, WARNING, ERROR)

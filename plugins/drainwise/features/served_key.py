@@ -22,9 +22,8 @@ from typing import NamedTuple
 
 from drainwise.common.local_file import read_small
 from drainwise.facts.errors import FeatureError
+from drainwise.features.facts import BY_NAME, LARGEST_FILE
 from drainwise.features.job_token import LONGEST_TOKEN, TOKEN_FILE, TOKEN_MARK
-from drainwise.features.keys import BY_NAME
-from drainwise.features.reader import LARGEST_FILE
 
 DEEPEST = 6
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

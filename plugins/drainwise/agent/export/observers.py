@@ -190,13 +190,8 @@ def page_observer(
         fault = ""
         try:
             known = status.after(cycle)
-            shown = {PAGE: page(known), DOCUMENT: document(known)}
-            directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                for name, text in shown.items():
-                    replace_file(name, text.encode(), directory)
-            finally:
-                os.close(directory)
+            for name, text in {PAGE: page(known), DOCUMENT: document(known)}.items():
+                replace_file(name, text.encode(), place)
         except OSError as error:
             fault = error.strerror or str(error)
         except Exception as error:  # a page is worth no cycle
