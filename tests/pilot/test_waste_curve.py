@@ -14,7 +14,7 @@ from drainwise.facts.stated_curve import between
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.waste_curve import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, running_since
-from drainwise.pilotad.waste_curve import curve_points
+from drainwise.pilotad.values import curve_points
 from drainwise.simulate.policies.clairvoyant import waste_when_ended
 from more_examples import more_examples
 

@@ -17,17 +17,7 @@ import posix
 import time
 
 from drainwise.facts.errors import RefusedFile
-from drainwise.pilotad.attributes import (
-    ATTRIBUTES,
-    CORE_SECONDS,
-    CORES,
-    COUNT,
-    CURVE,
-    FLAG,
-    JOBSTATUS,
-    PRIORITY,
-    TIME,
-)
+from drainwise.pilotad.attributes import ATTRIBUTES, CORES, CURVE, JOBSTATUS
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import (
     READ_FLAGS,
@@ -40,8 +30,7 @@ from drainwise.pilotad.safe_open import (
     read_settled,
     reason_of,
 )
-from drainwise.pilotad.values import count, decimal, decimal_text, flag, priority, unix_time
-from drainwise.pilotad.waste_curve import TEXT_LIMIT, curve_value
+from drainwise.pilotad.values import READ, TEXT_LIMIT, decimal_text
 
 _PAUSE = 0.001
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -91,16 +80,6 @@ LOCK_TIMEOUT = 0.05
 SEAL = next(row for row in ATTRIBUTES if row.kind == CORES)
 """The row of `used_CPU`."""
 
-_READ = {
-    TIME: unix_time,
-    PRIORITY: priority,
-    FLAG: flag,
-    CORES: decimal,
-    CORE_SECONDS: decimal,
-    CURVE: curve_value,
-    COUNT: count,
-}
-
 
 def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> tuple[PilotReport, tuple[str, ...]]:
     """Read the report in the directory `dir_fd`, and the file names whose content was not sound.
@@ -138,7 +117,7 @@ def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) 
                 rejected.append(row.status_name)
             continue
         heartbeat = max(heartbeat, mtime)
-        value = _READ[row.kind](text.strip())
+        value = READ[row.kind](text.strip())
         if value is None:
             rejected.append(row.status_name)
         else:
@@ -233,10 +212,6 @@ def _overwrite(fd: int, content: bytes) -> None:
 
 
 def _text(kind: str, value: float | str) -> bytes:
-    if isinstance(value, str):
-        return value.encode("ascii") + b"\n"
-    if kind == FLAG:
-        return b"True\n" if value else b"False\n"
-    if kind == CORES:
-        return decimal_text(value).encode() + b"\n"
-    return b"%d\n" % round(value)
+    if not isinstance(value, (bool, str)):
+        value = decimal_text(value) if kind == CORES else round(value)
+    return f"{value}\n".encode("ascii")

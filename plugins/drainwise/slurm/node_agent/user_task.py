@@ -19,9 +19,8 @@ from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.node import JOB_STATUS
 from drainwise.node.site_notice import bring_site_ad
 from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD
-from drainwise.pilotad.codec import as_plain, from_plain
 from drainwise.pilotad.node_reader import read_report, reasons_line
-from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.report import PilotReport, as_plain, from_plain
 from drainwise.pilotad.safe_open import Patience, open_dir, reason_of
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.node_agent.glideins import report_of_startds, startds
