@@ -66,9 +66,7 @@ HOUSE = {
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
-    "slurm.node_agent": Room(
-        NODE, "root", "common facts features node node.payloads pilotad service slurm.jobs slurm.node"
-    ),
+    "slurm.node_agent": Room(NODE, "root", "common facts features node node.payloads pilotad slurm.jobs slurm.node"),
     "slurm.pool": Room(
         POOL, "agent", "common facts pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
     ),
@@ -100,7 +98,6 @@ HOUSE = {
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
     "siteconfig": Room(ADMIN, "root", "common facts pool reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
-    "service": Room(EVERYWHERE, "root, agent", "common"),
     "pool": Room(POOL, "agent", "common facts pilotad"),
     "reclaim.choose": Room(POOL, "agent", "", plain=False),
     "room": Room(POOL, "agent", "pool reclaim.choose", plain=False),
@@ -126,7 +123,7 @@ HOUSE = {
     "agent": Room(
         POOL,
         "agent",
-        "common facts journal pilotad pool reclaim reclaim.decide requests service",
+        "common facts journal pilotad pool reclaim reclaim.decide requests",
         plain=False,
     ),
     "agent.export": Room(
@@ -152,7 +149,7 @@ HOUSE = {
         "agent agent.export cli.command_line cli.feature_commands cli.screen common doctor estimate "
         "estimate.records facts features install journal launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
-        "requests service simulate "
+        "requests simulate "
         "simulate.policies siteconfig systems validate",
         plain=False,
     ),
@@ -167,7 +164,7 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "common": Budget(2_022, "__init__ __main__ common facts service"),
+    "common": Budget(2_022, "__init__ __main__ common facts"),
     "features": Budget(1_892, "features"),
     "pilotad": Budget(1_072, "pilotad"),
     "node": Budget(1_417, "node node.payloads"),

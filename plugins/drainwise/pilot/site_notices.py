@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.facts.errors import DrainwiseError
 from drainwise.features.read import HTTP_PREFIXES, FeatureReader, open_features
 from drainwise.pilot.decide.lease import Lease

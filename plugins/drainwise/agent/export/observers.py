@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING
 from drainwise import __version__
 from drainwise.agent.cycle import Cycle
 from drainwise.agent.settings import AgentSettings
-from drainwise.common.backoff import Backoff
-from drainwise.common.faults import Faults
 from drainwise.common.local_file import replace_file
 from drainwise.common.printable import ascii_line
+from drainwise.common.service import Backoff, Faults
 from drainwise.facts.errors import ConfigurationError
 from drainwise.pool.abilities import AgentNotice, ShowsAgent
 from drainwise.siteconfig import SiteConfig

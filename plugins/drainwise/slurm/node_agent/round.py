@@ -6,7 +6,7 @@ answer, nothing is published, and earlier site notices stand.
 
 from __future__ import annotations
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.features.facts import planned_in_lease
