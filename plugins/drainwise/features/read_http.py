@@ -5,7 +5,6 @@ No proxy is used: a features server is the site's own, and a caching proxy in be
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import io
 import socket
@@ -112,8 +111,8 @@ def _exchange(parts: SplitResult, more: dict[str, str], deadline: float, method:
     host = parts.hostname or ""
     secure = parts.scheme == "https"
     connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(host, parts.port)
-    with contextlib.closing(connection):
-        connection.sock = _TimedSocket(_connect(host, connection.port, secure, deadline), deadline)
+    with _connect(host, connection.port, secure, deadline) as plain:
+        connection.sock = _TimedSocket(plain, deadline)
         headers = {"User-Agent": "drainwise", "Accept": "*/*", "Connection": "close", **more}
         connection.request(method, parts.path or "/", headers=headers)
         with connection.getresponse() as response:
@@ -148,7 +147,7 @@ def _connect(host: str, port: int, secure: bool, deadline: float) -> socket.sock
     raise failure
 
 
-class _TimedSocket:
+class _TimedSocket(io.RawIOBase):
     """The part of a socket that http.client needs, with one deadline for all reads and writes together."""
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:
@@ -159,24 +158,14 @@ class _TimedSocket:
         self._connection.sendall(content)
 
     def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - only ever asked for reading
-        return io.BufferedReader(_TimedStream(self._connection, self._deadline))
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-class _TimedStream(io.RawIOBase):
-    def __init__(self, connection: socket.socket, deadline: float) -> None:
-        self._connection, self._deadline = connection, deadline
-        self._stream = connection.makefile("rb", buffering=0)
+        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         self._connection.settimeout(_remaining(self._deadline))
-        return self._stream.readinto(buffer)
+        return self._connection.recv_into(buffer)
 
     def close(self) -> None:
-        self._stream.close()
-        super().close()
+        """Leave it open: http.client closes its socket before it reads an answer to the end."""

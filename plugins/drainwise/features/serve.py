@@ -10,13 +10,13 @@ and in bytes. Where as many are open as there may be, the one that has been sile
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import os
 import resource
 import socket
 import ssl
 import sys
-import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TypeVar, cast
@@ -62,9 +62,6 @@ class BoundedServer:
         self._most = min(most, _descriptors(most + _OTHER_DESCRIPTORS) - _OTHER_DESCRIPTORS)
         self._silent: dict[asyncio.Task[None], float] = {}
         self._speaking: dict[asyncio.Task[None], float] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._ended = threading.Event()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listening = socket.create_server((host, port), family=family, backlog=QUEUE)
         self._listening.setblocking(False)
@@ -84,37 +81,24 @@ class BoundedServer:
 
     def serve_forever(self) -> None:
         """Serve until `shutdown`."""
-        try:
-            asyncio.run(self._serve())
-        finally:
-            self._ended.set()
+        asyncio.run(self._accept())
 
     def shutdown(self) -> None:
-        """End `serve_forever`, which another thread has begun, and wait for its end."""
-        while not self._ended.wait(_PAUSE):
-            if self._loop is not None and self._stop is not None:
-                self._loop.call_soon_threadsafe(self._stop.set)
-                self._ended.wait()
+        """End `serve_forever`, which another thread has begun."""
+        self._listening.shutdown(socket.SHUT_RDWR)
 
-    async def _serve(self) -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        loop.set_exception_handler(_say)
-        accepting = loop.create_task(self._accept(loop))
-        self._loop, self._stop = loop, stop
-        try:
-            await stop.wait()
-        finally:
-            accepting.cancel()
-
-    async def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _accept(self) -> None:
         """Take one connection after the other; the others have their turn in between."""
-        turns = asyncio.Semaphore(MOST_SECURE)
+        loop, turns = asyncio.get_running_loop(), asyncio.Semaphore(MOST_SECURE)
+        loop.set_exception_handler(_say)
         while True:
             await self._room(loop)
             try:
                 client, _ = await loop.sock_accept(self._listening)
-            except OSError:  # it has gone already, or the machine has no room for one more
-                await asyncio.sleep(_PAUSE)
+            except OSError as error:
+                if error.errno == errno.EINVAL:  # nobody listens any more
+                    return
+                await asyncio.sleep(_PAUSE)  # it has gone already, or the machine has no room for one more
                 continue
             self._silent[loop.create_task(self._answer_one(loop, client, turns))] = loop.time()
             await asyncio.sleep(0)
