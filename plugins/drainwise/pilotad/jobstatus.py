@@ -139,7 +139,7 @@ def write_jobstatus(directory: int | str, report: PilotReport, timeout: float = 
     if report.used_cpu is None:
         raise not_written(SEAL.status_name, "used_cpu is not known: state how many cores are in use")
     opened: list[tuple[int, bytes]] = []
-    with JobDirectory(directory) as dir_fd:
+    with JobDirectory(directory, SEAL.status_name) as dir_fd:
         try:
             seal = _open(dir_fd, SEAL.status_name)
             opened.append((seal, _text(CORES, report.used_cpu)))
@@ -148,10 +148,6 @@ def write_jobstatus(directory: int | str, report: PilotReport, timeout: float = 
                 raise RefusedFile("replaced while it was being locked")
             unknown = _open_others(dir_fd, report, opened)
             _write_sealed(dir_fd, opened, unknown)
-        except RefusedFile as refused:
-            raise not_written(SEAL.status_name, refused.reason) from refused
-        except OSError as error:
-            raise not_written(SEAL.status_name, error) from error
         finally:
             for fd, _ in opened:
                 posix.close(fd)

@@ -18,7 +18,7 @@ from drainwise.pilotad.attributes import (
     scaled,
 )
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.safe_open import JobDirectory, not_written
+from drainwise.pilotad.safe_open import JobDirectory
 from drainwise.pilotad.values import READ, whole
 
 TYPE_CHECKING = False
@@ -97,8 +97,5 @@ def write_pilot_ad(directory: int | str, report: PilotReport, cores: int, name: 
     still there then.
     """
     content = pilot_ad_text(report, cores)
-    with JobDirectory(directory) as dir_fd:
-        try:
-            replace_file(name, content, dir_fd)
-        except OSError as error:
-            raise not_written(name, error) from error
+    with JobDirectory(directory, name) as dir_fd:
+        replace_file(name, content, dir_fd)

@@ -199,13 +199,15 @@ _ADVICE = {
 
 
 class JobDirectory:
-    """Given as a descriptor (left open) or as a path (opened, and closed at the end of the `with`)."""
+    """A directory to write the file `name` in: a descriptor, left open, or a path, opened for the time of the `with`.
 
-    __slots__ = ("_fd", "_given")
+    What goes wrong in the `with`, as OSError or RefusedFile, becomes a FeatureError that names the file.
+    """
 
-    def __init__(self, directory: int | str) -> None:
-        self._given = directory
-        self._fd = -1
+    __slots__ = ("_fd", "_given", "_name")
+
+    def __init__(self, directory: int | str, name: str) -> None:
+        self._given, self._name, self._fd = directory, name, -1
 
     def __enter__(self) -> int:
         if isinstance(self._given, int):
@@ -222,6 +224,10 @@ class JobDirectory:
     ) -> None:
         if self._fd >= 0:
             posix.close(self._fd)
+        if isinstance(error, RefusedFile):
+            raise not_written(self._name, error.reason) from error
+        if isinstance(error, OSError):
+            raise not_written(self._name, error) from error
 
 
 def not_written(name: str, error: OSError | str) -> FeatureError:

@@ -24,7 +24,7 @@ from drainwise.pilotad.attributes import (
 )
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.pilot_ad import known_values
-from drainwise.pilotad.safe_open import JobDirectory, not_written, open_dir, read_file
+from drainwise.pilotad.safe_open import JobDirectory, open_dir, read_file
 from drainwise.pilotad.values import READ
 
 TYPE_CHECKING = False
@@ -102,28 +102,23 @@ def write_site_ad(
     FeatureError.
     """
     wanted = site_ad_text(SiteAd(vacate_desired, payload_deadline, "", part, answer))
-    with JobDirectory(directory) as dir_fd:
+    with JobDirectory(directory, SITE_AD) as dir_fd:
         try:
             if read_file(dir_fd, SITE_AD, posix.geteuid(), SITE_AD_LIMIT)[0] == wanted:
                 return False
         except RefusedFile:
             pass  # absent, or nothing we wrote: the rename puts ours in its place
-        try:
-            replace_file(SITE_AD, wanted, dir_fd)
-        except OSError as error:
-            raise not_written(SITE_AD, error) from error
+        replace_file(SITE_AD, wanted, dir_fd)
     return True
 
 
 def remove_site_ad(directory: int | str) -> bool:
     """Remove `.site.ad`: no draining is requested (any more); True when there was one. Raises FeatureError."""
-    with JobDirectory(directory) as dir_fd:
+    with JobDirectory(directory, SITE_AD) as dir_fd:
         try:
             posix.unlink(SITE_AD, dir_fd=dir_fd)
         except FileNotFoundError:
             return False
-        except OSError as error:
-            raise not_written(SITE_AD, error) from error
     return True
 
 
