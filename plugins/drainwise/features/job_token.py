@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posix
 
-from drainwise.common.local_file import small_text
+from drainwise.common.local_file import Held, small_text
 
 TOKEN_FILE = ".features-token"  # noqa: S105 - a name
 TOKEN_MARK = "~"  # noqa: S105 - likewise
@@ -30,14 +30,11 @@ def make_token(tree: str, owner: tuple[int, int] | None) -> str:
     if TOKEN_FILE in posix.listdir(tree):
         posix.unlink(path)
     mode = 0o644 if owner is None else 0o400
-    descriptor = posix.open(path, _CREATE, mode)
-    try:
+    with Held(posix.open(path, _CREATE, mode)) as descriptor:
         posix.write(descriptor, token.encode("ascii") + b"\n")
         posix.fchmod(descriptor, mode)
         if owner is not None:
             posix.fchown(descriptor, *owner)
-    finally:
-        posix.close(descriptor)
     return token
 
 

@@ -16,11 +16,11 @@ import fcntl
 import posix
 import time
 
+from drainwise.common.local_file import OPEN, Held
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import ATTRIBUTES, CORES, CURVE, JOBSTATUS
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import (
-    READ_FLAGS,
     JobDirectory,
     Patience,
     check_file,
@@ -89,8 +89,7 @@ def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> t
     Raises RefusedFile: "absent" (no `used_CPU`: the pilot says nothing here), "locked" (held for more than 50 ms),
     "unfinished" (a writer is at its first report, or died), or a reason of `safe_open.read_file`.
     """
-    fd = open_file(dir_fd, SEAL.status_name)
-    try:
+    with Held(open_file(dir_fd, SEAL.status_name)) as fd:
         # Kind and owner first: nothing is locked that is not the user's plain file.
         check_file(fd, dir_fd, uid, KEY_LIMIT)
         lock(fd, exclusive=False, timeout=LOCK_TIMEOUT, patience=patience)
@@ -100,8 +99,6 @@ def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> t
         if not sealed[0].strip():
             raise RefusedFile("unfinished")
         return _nine(dir_fd, uid, sealed, patience or Patience(LOCK_TIMEOUT))
-    finally:
-        posix.close(fd)
 
 
 def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) -> tuple[PilotReport, tuple[str, ...]]:
@@ -125,7 +122,7 @@ def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) 
     return PilotReport.from_values(heartbeat, JOBSTATUS, values), tuple(rejected)
 
 
-_WRITE_FLAGS = (READ_FLAGS & ~posix.O_ACCMODE) | posix.O_RDWR | posix.O_CREAT
+_WRITE_FLAGS = (OPEN & ~posix.O_ACCMODE) | posix.O_RDWR | posix.O_CREAT
 _MODE = 0o644
 _BLANK = b"\n" * KEY_LIMIT
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posix
 
+from drainwise.common.local_file import Held
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import GLIDEIN_AD, JOBSTATUS, PILOT_AD
 from drainwise.pilotad.jobstatus import read_jobstatus
@@ -64,11 +65,8 @@ def read_glidein_ad(
     Arguments as in `read_report`. The file is of the job's user: it says no more than a `.pilot.ad` could.
     """
     try:
-        below = open_dir(jobstatus_name, dir_fd, uid)
-        try:
+        with Held(open_dir(jobstatus_name, dir_fd, uid)) as below:
             data, heartbeat = read_file(below, GLIDEIN_AD, uid, PILOT_AD_LIMIT, patience)
-        finally:
-            posix.close(below)
     except RefusedFile:
         return None
     return parse_pilot_ad(data, cores, heartbeat, GLIDEIN_AD)[0]
