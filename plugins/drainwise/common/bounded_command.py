@@ -172,18 +172,6 @@ class Running:
                 del self._err[_MOST_COMPLAINT:]
 
 
-def run_bounded(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    seconds: float,
-    stdin: str = "",
-    most: int = MOST_OUTPUT,
-    until: str = "",
-) -> Answer:
-    """Run a command to its end and return its answer. Parameters and errors: those of `Running`."""
-    return Running(argv, environment, seconds, stdin, most, until).answer()
-
-
 def run_in_path(name: str, *arguments: str, environment: Mapping[str, str], seconds: float, stdin: str = "") -> Answer:
     """Run the program of that name in the environment's PATH; parameters and errors: those of `Running`.
 
@@ -192,7 +180,7 @@ def run_in_path(name: str, *arguments: str, environment: Mapping[str, str], seco
     found = shutil.which(name, path=environment.get("PATH"))
     if found is None:
         raise PoolUnreachable(f"no {name} on this node")
-    return run_bounded([os.path.abspath(found), *arguments], environment, seconds, stdin)
+    return Running([os.path.abspath(found), *arguments], environment, seconds, stdin).answer()
 
 
 def keep_exit_codes() -> None:

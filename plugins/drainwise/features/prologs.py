@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
-from drainwise.common.bounded_command import run_bounded
+from drainwise.common.bounded_command import Running
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.facts.units import parse_amount
 from drainwise.features.host import cpu_list
@@ -44,7 +44,7 @@ def described_by(system: str, environment: Mapping[str, str], now: int) -> Descr
 
     def ask(*command: str) -> str:
         try:
-            ran = run_bounded(command, environment, COMMAND_SECS, most=_LARGEST)
+            ran = Running(command, environment, COMMAND_SECS, most=_LARGEST).answer()
         except PoolUnreachable:
             return ""
         return ran.text if ran.code == 0 else ""
