@@ -64,27 +64,14 @@ def answer(root: str, head: bytes) -> bytes:
     asked = question_of(head)
     if isinstance(asked, HTTPStatus):
         return refusal(asked)
-    tags = [tag.strip() for value in asked.values("if-none-match") for tag in value.split(",")]
-    return _key(root, asked.target, tags, asked.has_body)
-
-
-def refusal(status: HTTPStatus) -> bytes:
-    """Return an answer without content."""
-    return whole_answer(status, b"", {"Cache-Control": "no-store"})
-
-
-def _key(root: str, target: str, known: list[str], body: bool) -> bytes:
-    absent = {"Cache-Control": f"max-age={DYNAMIC_SECS}"}
-    path = path_of(target)
-    if path is None:
-        return whole_answer(HTTPStatus.NOT_FOUND, b"", absent)
+    path = path_of(asked.target)
     try:
-        found = read_key(root, path)
+        found = read_key(root, path) if path else None
     except FeatureError as error:
         text = f"{error}\n".encode("ascii", "replace")
-        return whole_answer(HTTPStatus.INTERNAL_SERVER_ERROR, text, {"Cache-Control": "no-store"}, body)
-    if found is None:
-        return whole_answer(HTTPStatus.NOT_FOUND, b"", absent)
+        return whole_answer(HTTPStatus.INTERNAL_SERVER_ERROR, text, {"Cache-Control": "no-store"}, asked.has_body)
+    if path is None or found is None:
+        return whole_answer(HTTPStatus.NOT_FOUND, b"", {"Cache-Control": f"max-age={DYNAMIC_SECS}"})
     age = DYNAMIC_SECS if BY_NAME[path[-1]].dynamic else STATIC_SECS
     tag = f'"{zlib.crc32(found.content):08x}-{len(found.content)}"'
     headers = {
@@ -92,9 +79,14 @@ def _key(root: str, target: str, known: list[str], body: bool) -> bytes:
         "ETag": tag,
         "Last-Modified": formatdate(int(found.modified), usegmt=True),
     }
-    if tag in known:
+    if tag in [one.strip() for value in asked.values("if-none-match") for one in value.split(",")]:
         return whole_answer(HTTPStatus.NOT_MODIFIED, b"", headers)
-    return whole_answer(HTTPStatus.OK, found.content, headers, body)
+    return whole_answer(HTTPStatus.OK, found.content, headers, asked.has_body)
+
+
+def refusal(status: HTTPStatus) -> bytes:
+    """Return an answer without content."""
+    return whole_answer(status, b"", {"Cache-Control": "no-store"})
 
 
 def whole_answer(
