@@ -125,8 +125,6 @@ def test_keys_are_read_over_http_like_from_a_directory(served: FeatureServer) ->
     assert reader.integer("allocated_cpu") == 8
     assert reader.integer("shutdowntime_job") == 1795249000
     assert reader.integer("wall_limit_secs") is None
-    assert reader.names("job") == ["allocated_cpu", "shutdowntime_job"]
-    assert reader.present() == ["allocated_cpu", "shutdowntime_job"]
     assert reader.problem() is None
     assert open_features(f"{served.url}/job/").integer("allocated_cpu") == 8
 

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 
 from drainwise.common.local_file import kind_of, read_small
 from drainwise.facts.errors import FeatureError, UsageError
-from drainwise.features.facts import BY_NAME, KEYS, LARGEST, LARGEST_FILE, LONGEST_TEXT, keys_of, sound_text
+from drainwise.features.facts import LARGEST, LARGEST_FILE, LONGEST_TEXT, sound_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +36,6 @@ class FeatureReader(ABC):
     @abstractmethod
     def fetch(self, key: str) -> bytes | None:
         """Read the raw content of a key; None when it is absent. Raises: FeatureError when it cannot be read."""
-
-    @abstractmethod
-    def names(self, directory: str | None = None) -> list[str]:
-        """List the keys there are, sorted; `directory` (machine or job) says which to ask for where nothing lists."""
 
     @abstractmethod
     def problem(self) -> str | None:
@@ -62,10 +58,6 @@ class FeatureReader(ABC):
         """Read a key as a number in plain notation, `187.5`. Raises: FeatureError."""
         content = self.fetch(checked_name(key))
         return None if content is None else parse_decimal(content, self._place(key))
-
-    def present(self) -> list[str]:
-        """List the keys of the table that are there, sorted."""
-        return [name for name in self.names() if name in BY_NAME]
 
     def _place(self, key: str) -> str:
         return f"{self.location.rstrip('/')}/{key}"
@@ -124,7 +116,7 @@ class DirectoryReader(FeatureReader):
         except FeatureError as error:
             raise FeatureError(f"{self.location.rstrip('/')}: {error}") from None
 
-    def names(self, directory: str | None = None) -> list[str]:  # noqa: ARG002 - a local directory lists itself
+    def names(self) -> list[str]:
         """List all files, sorted, also those that are no keys. Raises: FeatureError."""
         try:
             return sorted(posix.listdir(self.location))
@@ -184,11 +176,6 @@ class HttpReader(FeatureReader):
         else:
             self._cache[key] = body, now + lifetime, validators
         return body
-
-    def names(self, directory: str | None = None) -> list[str]:
-        """List the keys of the table that the server has; http has no listing, so each one is asked for."""
-        asked = KEYS if directory is None else keys_of(directory)
-        return sorted(key.name for key in asked if self.fetch(key.name) is not None)
 
     def problem(self) -> str | None:
         """Say why the server does not answer at all; whatever it answers for the base itself is an answer."""

@@ -144,7 +144,15 @@ def write_jobstatus(directory: int | str, report: PilotReport, timeout: float = 
             if not is_at(seal, dir_fd, SEAL.status_name):
                 raise RefusedFile("replaced while it was being locked")
             unknown = _open_others(dir_fd, report, opened)
-            _write_sealed(dir_fd, opened, unknown)
+            _overwrite(seal, _BLANK)
+            for fd, content in opened[1:]:
+                _overwrite(fd, content)
+            for name in unknown:
+                try:
+                    posix.unlink(name, dir_fd=dir_fd)
+                except FileNotFoundError:
+                    continue
+            _overwrite(*opened[0])
         finally:
             for fd, _ in opened:
                 posix.close(fd)
@@ -166,19 +174,6 @@ def _open_others(dir_fd: int, report: PilotReport, opened: list[tuple[int, bytes
             if posix.fstat(fd).st_size == 0:
                 posix.write(fd, b"\n")
     return unknown
-
-
-def _write_sealed(dir_fd: int, opened: list[tuple[int, bytes]], unknown: list[str]) -> None:
-    seal, last = opened[0]
-    _overwrite(seal, _BLANK)
-    for fd, content in opened[1:]:
-        _overwrite(fd, content)
-    for name in unknown:
-        try:
-            posix.unlink(name, dir_fd=dir_fd)
-        except FileNotFoundError:
-            continue
-    _overwrite(seal, last)
 
 
 def _limit(kind: str) -> int:
