@@ -30,7 +30,6 @@ HOUSE = {
     "facts": Room(EVERYWHERE, "anybody", ""),
     "common": Room(EVERYWHERE, "anybody", "facts"),
     "features": Room(NODE, "job's user, root", "common facts"),
-    "features.serve": Room(NODE, "job's user, root", "common facts features"),
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
     "node.payloads": Room(NODE, "HTCondor's user, root", "pilotad"),
@@ -67,9 +66,7 @@ HOUSE = {
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
-    "slurm.node_agent": Room(
-        NODE, "root", "common facts features node node.payloads pilotad service slurm.jobs slurm.node"
-    ),
+    "slurm.node_agent": Room(NODE, "root", "common facts features node node.payloads pilotad slurm.jobs slurm.node"),
     "slurm.pool": Room(
         POOL, "agent", "common facts pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
     ),
@@ -101,7 +98,6 @@ HOUSE = {
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
     "siteconfig": Room(ADMIN, "root", "common facts pool reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
-    "service": Room(EVERYWHERE, "root, agent", "common"),
     "pool": Room(POOL, "agent", "common facts pilotad"),
     "reclaim.choose": Room(POOL, "agent", "", plain=False),
     "room": Room(POOL, "agent", "pool reclaim.choose", plain=False),
@@ -127,13 +123,13 @@ HOUSE = {
     "agent": Room(
         POOL,
         "agent",
-        "common facts journal pilotad pool reclaim reclaim.decide requests service",
+        "common facts journal pilotad pool reclaim reclaim.decide requests",
         plain=False,
     ),
     "agent.export": Room(
         POOL,
         "agent",
-        "agent common facts features.serve journal page pilotad pool reclaim siteconfig",
+        "agent common facts features journal page pilotad pool reclaim siteconfig",
         plain=False,
     ),
     "simulate": Room(
@@ -144,10 +140,7 @@ HOUSE = {
         plain=False,
     ),
     "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False),
-    "prologs": Room(NODE, "job's user, root", "common facts features"),
-    "cli.feature_commands": Room(
-        EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
-    ),
+    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "common facts features node"),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli": Room(
@@ -156,7 +149,7 @@ HOUSE = {
         "agent agent.export cli.command_line cli.feature_commands cli.screen common doctor estimate "
         "estimate.records facts features install journal launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
-        "requests service simulate "
+        "requests simulate "
         "simulate.policies siteconfig systems validate",
         plain=False,
     ),
@@ -171,8 +164,8 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "common": Budget(2_022, "__init__ __main__ common facts service"),
-    "features": Budget(1_892, "features features.serve prologs"),
+    "common": Budget(2_022, "__init__ __main__ common facts"),
+    "features": Budget(1_892, "features"),
     "pilotad": Budget(1_072, "pilotad"),
     "node": Budget(1_417, "node node.payloads"),
     "pilot": Budget(2_165, "pilot pilot.decide pilot.queues"),

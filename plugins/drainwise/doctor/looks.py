@@ -12,7 +12,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 import drainwise
-from drainwise.common.bounded_command import run_bounded
+from drainwise.common.bounded_command import Running
 from drainwise.common.processes import read_proc
 from drainwise.doctor.facts import CLONE, PIP, RELEASE, Installation, RenderedFact, RunningProcess
 from drainwise.facts.errors import PoolUnreachable
@@ -82,7 +82,7 @@ def _packages() -> Iterator[tuple[str, str]]:
         if program is None:
             continue
         try:
-            answer = run_bounded((program, *query[1:]), _ENVIRONMENT, _SECONDS)
+            answer = Running((program, *query[1:]), _ENVIRONMENT, _SECONDS).answer()
         except PoolUnreachable:
             continue
         for row in map(str.split, answer.text.splitlines()):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from drainwise.common.written_file import read_text
+from drainwise.common.typed_table import read_text
 from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig.kinds import Key, keys_of, text
 from drainwise.siteconfig.node_sections import KIND, KindSection, NodeSection

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from drainwise.common.bounded_command import Answer, run_bounded
+from drainwise.common.bounded_command import Answer, Running
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
 from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION
@@ -155,4 +155,4 @@ def _run(name: str, *words: str) -> Answer:
     if program is None:
         raise PoolUnreachable(f"{name} is not there")
     environment = {**{key: value for key, value in os.environ.items() if "CONDOR" in key}, "LC_ALL": "C"}
-    return run_bounded((os.path.abspath(program), *words), {**environment, "PATH": _PLACES}, _SECONDS)
+    return Running((os.path.abspath(program), *words), {**environment, "PATH": _PLACES}, _SECONDS).answer()
