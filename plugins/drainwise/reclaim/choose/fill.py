@@ -82,7 +82,7 @@ def fill(state: State, kinds: Iterable[int]) -> None:
 class _Kind:
     """Serving jobs of one kind: of each place its bound, and its cheapest offer once it is looked at.
 
-    near: the places with the lowest bounds. beyond: a bound of all others.
+    near: the places with the lowest bounds. beyond: a bound of all others. most: jobs that a place is looked at for.
     """
 
     def __init__(self, state: State, bounds: Bounds, kind: int) -> None:
@@ -90,6 +90,7 @@ class _Kind:
         self.several = int(state.problem.needs.several[kind])
         self.barred: list[Whole] = []
         self.bound = bounds.of(kind)
+        self.most = np.full(len(self.bound), state.problem.needs.most[kind])
         self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
         self.known = np.zeros(len(self.bound), dtype=bool)
         self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
@@ -97,7 +98,9 @@ class _Kind:
         self.looked: list[PlaceSets] = []
 
     def serve(self) -> None:
-        """Serve what is wanted. It ends: each round serves a job, bars a row, or brings in more places."""
+        """Serve what is wanted. It ends: each round serves a job, bars a row, looks for fewer jobs on a place, or
+        brings in more places.
+        """
         places = int(np.isfinite(self.bound).sum())
         while places and (left := self.state.wanted(self.kind)):
             if not len(self.near):
@@ -134,7 +137,7 @@ class _Kind:
         self.known[near] = True
         state, needs = self.state, self.state.problem.needs
         need = state.problem.needed(self.kind, near)
-        most = np.minimum(left, needs.most[self.kind] - state.jobs[near, self.kind])
+        most = np.minimum(np.minimum(left, self.most[near]), needs.most[self.kind] - state.jobs[near, self.kind])
         alone = needs.whole[self.kind] or self.several > 1
         most = np.where(state.problem.places.shared[near] & (not alone), most, np.minimum(most, 1))
         self._offer(near, need, most, MOST_ROWS)
@@ -181,7 +184,7 @@ class _Kind:
             some = taken[begin : begin + several]
             going = np.concatenate(rows[begin : begin + several])
             if len(over := self._over(going)):
-                self._refuse(going, int(over[0]))
+                self._refuse(some, going, int(over[0]))
                 return
             self._apply(some, going)
 
@@ -210,8 +213,9 @@ class _Kind:
         problem = self.state.problem
         return problem.rows.place[problem.pieces_by(rows)]
 
-    def _refuse(self, rows: Whole, limit: int) -> None:
-        """Bar all rows that a limit does not let go alone, else the dearest it counts of those it refuses together.
+    def _refuse(self, places: Whole, rows: Whole, limit: int) -> None:
+        """Bar all rows that a limit does not let go alone; else look for fewer jobs on places with several, or bar the
+        dearest row that the limit counts of those it refuses together.
 
         All limits are looked at the first time, then the one that refuses.
         """
@@ -222,6 +226,10 @@ class _Kind:
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
         amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]
         barred = barred[((binds >= 0) & (amounts > state.rest[binds])).any(axis=1)]
+        if not len(barred) and len(many := places[self.number[places] > 1]):
+            self.most[many] = self.number[many] // 2
+            self._forget(many)
+            return
         if not len(barred):
             counted = rows[(limits.binds[table.user[rows]] == limit).any(axis=1)]
             counted = counted[table.spends[counted, limits.counts[limit]] > 0]
