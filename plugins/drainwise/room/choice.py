@@ -42,21 +42,16 @@ class RoomMade:
     """The places where room is made, and of each kind the jobs with room and without, by its name.
 
     jobs: that can start when all these pilots have left, beside those that need none to go. missing: jobs that their
-    accounts are owed cores for, and that find no room. plan: the rows that go. parts: of each that goes and is a part
-    the cores that jobs need, and of these those of the largest job there, by row.
+    accounts are owed cores for, and that find no room. plan: the rows that go. cores: n, what each row gives, of a part
+    that goes what jobs need, and together: n, of these those of the largest job there.
     """
 
     places: tuple[PlaceRoom, ...]
     jobs: Mapping[str, int]
     missing: Mapping[str, int]
     plan: Plan = field(compare=False)
-    parts: Mapping[int, tuple[int, int]] = field(compare=False)
-
-    def given(self, rows: Rows, users: int) -> Real:
-        """Return the cores that each of so many users gives back, of parts no more than jobs need."""
-        cores = rows.spends[:, CORES].copy()
-        cores[list(self.parts)] = [needed for needed, _ in self.parts.values()]
-        return sums(rows.user[self.plan.gone], cores[self.plan.gone], users)
+    cores: Real = field(compare=False)
+    together: Whole = field(compare=False)
 
 
 def rows_of(facts: RoomFacts, pilots: Sequence[Pilot], user: Whole, cost: Real, now: int) -> Rows:
@@ -93,22 +88,22 @@ def make_room(
     """Return the pilots that go, for whom, and what of the demand stays unserved; runs: of the pilots of the rows."""
     plan, facts = make_plan(Problem(rows, places_of(left), needs_of(left), limits), rules), left.facts
     places, missing = tuple(_rooms(facts, rows, plan, runs)), left.without_room(plan.served)
-    parts = {row: (needed, together) for row, needed, together in sorted(_parts_needed(facts, rows, plan))}
-    return RoomMade(places, named(facts, plan.served), named(facts, missing), plan, parts)
+    return RoomMade(places, named(facts, plan.served), named(facts, missing), plan, *_cores_needed(facts, rows, plan))
 
 
-def _parts_needed(facts: RoomFacts, rows: Rows, plan: Plan) -> Iterator[tuple[int, int, int]]:
-    """Yield the parts that go, the cores of each that jobs need, and of these those of the largest job there."""
-    spare = np.maximum(plan.room, 0)
+def _cores_needed(facts: RoomFacts, rows: Rows, plan: Plan) -> tuple[Real, Whole]:
+    """Return the cores of rows, of parts that go those that jobs need, and of these those of the largest job there."""
+    spare, cores, together = np.maximum(plan.room, 0), rows.spends[:, CORES].copy(), np.zeros(len(rows), dtype=np.int64)
     parts = np.flatnonzero(plan.gone & (rows.way != KILL))
     for row in parts[np.argsort(-rows.claim[parts], kind="stable")].tolist():
         piece = int(np.searchsorted(rows.row, row))
         gives, place = rows.gives[piece], int(rows.place[piece])
         share = gives / gives[0]  # of each core
         least = np.max((gives - spare[place]) / np.where(share > 0, share, np.inf))
-        needed = max(1, int(np.ceil(least - 1e-9)))
-        spare[place] -= gives - needed * share
-        yield row, needed, min(needed, int(facts.needs[plan.jobs[place] > 0, 0].max(initial=1)))
+        cores[row] = max(1, np.ceil(least - 1e-9))
+        spare[place] -= gives - cores[row] * share
+        together[row] = min(cores[row], facts.needs[plan.jobs[place] > 0, 0].max(initial=1))
+    return cores, together
 
 
 def _rooms(facts: RoomFacts, rows: Rows, plan: Plan, runs: Sequence[str]) -> Iterator[PlaceRoom]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.history import HOUR, History, why_closed
 from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
@@ -21,10 +20,6 @@ LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR)
 """The keys of [reclaim] that can leave cores to a later cycle."""
 
 
-Closed = tuple[Candidates, Mapping[str, Reason]]
-"""The pilots of one user that may get no order, with why by run."""
-
-
 def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence[Pilot]]:
     """Return the pilots by account and user; none where there are none."""
     found: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
@@ -34,28 +29,28 @@ def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence
 
 
 def able_and_closed(
-    pilots: Sequence[Pilot],
+    pilots: Iterable[Pilot],
     now: int,
     settings: ReclaimSettings,
     history: History,
     places: Container[str] | None = None,
-) -> Mapping[tuple[str, str], tuple[Candidates, Closed]]:
-    """Return the pilots of each user that may get an order at `now` (UNIX s), and the others, by account and user.
+) -> Mapping[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]]:
+    """Return the pilots of each user that may get an order at `now` (UNIX s), and the others with why, by account and
+    user, in the order of their runs.
 
-    The figures of all pilots are calculated at once, when they are looked at first. places: names of those where room
-    is made, where only pilots there may get one; None: all may.
+    places: names of those where room is made, where only pilots there may get one; None: all may.
     """
-    every = candidates_of(pilots, now, settings, history)
-    closed = [why_closed(one, now, settings, history) for one in every.pilots]
-    rows: dict[tuple[str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for row, (pilot, reason) in enumerate(zip(every.pilots, closed)):
+    found: dict[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]] = defaultdict(lambda: ([], []))
+    for pilot in sorted(pilots, key=lambda pilot: pilot.run):
+        reason = why_closed(pilot, now, settings, history)
         if places is not None and not reason and not any(place in places for place, _ in pilot.returns()):
-            closed[row] = Reason(REASONS[NO_PLACE], NO_PLACE)
-        rows[pilot.account, pilot.user][bool(closed[row])].append(row)
-    return {
-        whose: (every.some(able), (every.some(others), {every.pilots[row].run: closed[row] for row in others}))
-        for whose, (able, others) in rows.items()
-    }
+            reason = Reason(REASONS[NO_PLACE], NO_PLACE)
+        able, closed = found[pilot.account, pilot.user]
+        if reason:
+            closed.append((pilot, reason))
+        else:
+            able.append(pilot)
+    return found
 
 
 def within_gpus(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:

@@ -27,13 +27,14 @@ from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Problem, Real, Whole, whole_pilots
 from drainwise.reclaim.choose.state import State
 from drainwise.reclaim.columns import columns_of
-from drainwise.reclaim.decide.limits import Allowances, Closed, able_and_closed, pilots_by_user
+from drainwise.reclaim.decide.limits import Allowances, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.user_plans import orders_of, with_kept_rooms
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_its_way
+from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
 from drainwise.room.choice import PlaceRoom, named, needs_of, places_of, rows_of
@@ -179,7 +180,7 @@ class _User:
     price: Real
     saved: Real
     able: Candidates
-    closed: Closed
+    closed: Sequence[tuple[Pilot, Reason]]
 
 
 def _user(
@@ -195,7 +196,9 @@ def _user(
     if not some:
         return None
     ordered, left = _going_on(some, now, settings, history), max(one.deadline or now for one in some) - now
-    able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history)[whose]
+    sooner = replace(settings, horizon=left)
+    others_of, closed = able_and_closed(pilots, now, sooner, history)[whose]
+    able = Candidates(tuple(others_of), now, sooner, history)
     mine, others = ordered.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
     spent = np.concatenate((spent, others.price))
@@ -227,7 +230,7 @@ def _going_on(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, hist
     columns = columns_of(rows, now, until, history)
     draining, ends = np.zeros(len(rows), dtype=bool), np.minimum(columns.lease_end, deadlines)
     columns = replace(columns, draining=draining, lease_end=ends)
-    return Candidates(rows, figures_of(columns, now, until), until, history)
+    return Candidates(rows, now, until, history, lambda: figures_of(columns, now, until))
 
 
 def _by_cores(users: Sequence[_User], cycle: int) -> _Replaced:
