@@ -16,8 +16,8 @@ from drainwise.pool.amounts import PLAIN, Amounts, amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
-from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, Rows, sums, whole_pilots
-from drainwise.room.demand import DemandLeft, Real, RoomFacts, ServedJobs, Whole
+from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Problem, Real, Rows, Whole, sums, whole_pilots
+from drainwise.room.demand import DemandLeft, RoomFacts, Served
 
 CLOSED = -1e15
 """Room on a place that one job has for itself: nothing more can start there, whoever leaves."""
@@ -86,7 +86,7 @@ def make_room(
     rules: Rules = Rules(),  # noqa: B008 - immutable
 ) -> RoomMade:
     """Return the pilots that go, for whom, and what of the demand stays unserved; runs: of the pilots of the rows."""
-    plan, facts = make_plan(Problem(rows, places_of(left), needs_of(left), limits), rules), left.facts
+    plan, facts = make_plan(problem_of(left, rows, limits), rules), left.facts
     places, missing = tuple(_rooms(facts, rows, plan, runs)), left.without_room(plan.served)
     return RoomMade(places, named(facts, plan.served), named(facts, missing), plan, *_cores_needed(facts, rows, plan))
 
@@ -102,7 +102,7 @@ def _cores_needed(facts: RoomFacts, rows: Rows, plan: Plan) -> tuple[Real, Whole
         least = np.max((gives - spare[place]) / np.where(share > 0, share, np.inf))
         cores[row] = max(1, np.ceil(least - 1e-9))
         spare[place] -= gives - cores[row] * share
-        together[row] = min(cores[row], facts.needs[plan.jobs[place] > 0, 0].max(initial=1))
+        together[row] = min(cores[row], facts.needs.needs[plan.jobs[place] > 0, 0].max(initial=1))
     return cores, together
 
 
@@ -121,27 +121,11 @@ def _rooms(facts: RoomFacts, rows: Rows, plan: Plan, runs: Sequence[str]) -> Ite
         yield PlaceRoom(", ".join(where), made, tuple(runs[rows.pilot[row]] for row in some))
 
 
-def places_of(left: DemandLeft) -> Places:
-    """Return the places with what no job uses there."""
-    room = np.where(left.closed[:, None], CLOSED, left.room)
-    return Places(room, left.facts.totals[:, 0], left.facts.divisible)
-
-
-def needs_of(left: DemandLeft) -> Needs:
-    """Return the kinds of jobs without room, and what their accounts are owed."""
+def problem_of(left: DemandLeft, rows: Rows, limits: Limits) -> Problem:
+    """Return the decision on these rows: places with what no job uses there, and the kinds of jobs without room."""
     facts = left.facts
-    accounts = sorted({kind.account for kind in facts.kinds})
-    return Needs(
-        account=np.array([accounts.index(kind.account) for kind in facts.kinds], dtype=np.int64),
-        jobs=left.jobs,
-        needs=facts.needs,
-        may=facts.may,
-        whole=facts.whole,
-        several=facts.several,
-        cores=facts.cores.astype(float),
-        most=left.jobs,
-        owed=np.array([left.owed.get(name, 0.0) for name in accounts]),
-    )
+    held = replace(facts.held, free=np.where(left.closed[:, None], CLOSED, left.room))
+    return Problem(rows, held, replace(facts.needs, jobs=left.jobs, most=left.jobs, owed=left.owed), limits)
 
 
 def named(facts: RoomFacts, jobs: Whole) -> dict[str, int]:
@@ -152,7 +136,7 @@ def named(facts: RoomFacts, jobs: Whole) -> dict[str, int]:
 def kept_rooms(
     facts: RoomFacts,
     made: Iterable[PlaceRoom],
-    served: Iterable[ServedJobs],
+    served: Served | None,
     going: Mapping[str, Sequence[tuple[Amounts, int]]],
 ) -> dict[str, KeptRoom]:
     """Return by the name of its place, of those that `going` names, the room that pilots make only together.
@@ -165,8 +149,9 @@ def kept_rooms(
     jobs: dict[str, Counter[str]] = defaultdict(Counter)
     for room in made:
         jobs[room.place].update(dict(room.jobs))
-    for use in served:
-        jobs[use.place][use.kind] += use.jobs
+    if served is not None:
+        for kind, place, number in zip(served.kind.tolist(), served.place.tolist(), served.jobs.tolist()):
+            jobs[facts.places[place].name][facts.kinds[kind].name] += number
     needs = {kind.name: kind.needs for kind in facts.kinds}
     found: dict[str, KeptRoom] = {}
     for name, pilots in going.items():

@@ -5,66 +5,61 @@ What waits and where it could start stand side by side as arrays: kinds, places 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
-from drainwise.pool.amounts import PLAIN, Amounts, amounts
+from drainwise.pool.amounts import PLAIN, Amounts
 from drainwise.pool.free_cores import whole_cores
 from drainwise.pool.job_kinds import JobKind, Place
-
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from drainwise.reclaim.choose.problem import Mask, Needs, Places, Real, Whole, sums
 
 
 @dataclass(frozen=True, eq=False)
 class RoomFacts:
     """K kinds in the order in which they should start, P places by name, R resources: cores, and what a kind needs.
 
-    index: of each place by its name. needs: K × R, of one job in one place. totals, free: P × R. may: K × P, where jobs
-    of a kind may run. divisible: P, whether several jobs can share the place. whole: K, whether a job shares none.
-    several: K, on how many places at once a job runs. cores: K, of a whole job.
+    index: of each place by its name. accounts: that wait, by name. totals: P × R, of the whole places. needs: all that
+    waits, whatever is owed for it. held: what is free there.
     """
 
     kinds: tuple[JobKind, ...]
     places: tuple[Place, ...]
     index: Mapping[str, int]
     resources: tuple[str, ...]
-    needs: Real
+    accounts: tuple[str, ...]
     totals: Real
-    free: Real
-    may: Mask
-    divisible: Mask
-    whole: Mask
-    several: Whole
-    cores: Whole
+    needs: Needs
+    held: Places
 
     def vector(self, held: Amounts) -> tuple[int, ...]:
         """Return the amounts of each resource."""
         return _vector(held, self.resources)
 
-    def amounts(self, rows: Real) -> list[Amounts]:
-        """Return of each row (any number × R) its amounts by their names."""
-        known: dict[tuple[float, ...], Amounts] = {}
-        for row in set(map(tuple, rows.tolist())):
-            named = {name: int(amount) for name, amount in zip(self.resources, row) if amount > 0}
-            plain = [named.pop(name, 0) for name in PLAIN]
-            known[row] = amounts(*plain, tuple(sorted(named.items())))
-        return [known[tuple(row)] for row in rows.tolist()]
-
     def fitting(self, kind: int, room: Real) -> Real:
         """Return how many jobs of a kind fit into the `room` (P × R) of each place; never below 0."""
-        needed = np.flatnonzero(self.needs[kind])
-        fit = np.floor(room[:, needed] / self.needs[kind, needed]).min(axis=1)
-        if self.whole[kind]:
-            fit = np.where(room[:, 0] >= self.totals[:, 0], np.minimum(fit, 1), 0)
-        fit = np.where(self.divisible, fit, np.minimum(fit, 1))
-        return np.where(self.may[kind], np.maximum(fit, 0), 0)
+        needs = self.needs
+        needed = np.flatnonzero(needs.needs[kind])
+        fit = np.floor(room[:, needed] / needs.needs[kind, needed]).min(axis=1)
+        if needs.whole[kind]:
+            fit = np.where(room[:, 0] >= self.held.cores, np.minimum(fit, 1), 0)
+        fit = np.where(self.held.shared, fit, np.minimum(fit, 1))
+        return np.where(needs.may[kind], np.maximum(fit, 0), 0)
+
+    def at(self, names: Iterable[str]) -> RoomFacts:
+        """Return the facts of these places alone."""
+        names = tuple(names)
+        rows, held = np.array([self.index[name] for name in names], dtype=np.int64), self.held
+        return replace(
+            self,
+            places=tuple(self.places[row] for row in rows),
+            index={name: row for row, name in enumerate(names)},
+            totals=self.totals[rows],
+            needs=replace(self.needs, may=self.needs.may[:, rows]),
+            held=Places(held.free[rows], held.cores[rows], held.shared[rows]),
+        )
 
 
 def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
@@ -85,20 +80,21 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
             may[row] &= [place.name in kind.at for place in places]
     needs = _matrix((kind.needs for kind in kinds), resources)
     needs[:, 0] = np.maximum(needs[:, 0], 1)
-    return RoomFacts(
-        kinds,
-        places,
-        index,
-        resources,
-        needs,
-        _matrix((place.total for place in places), resources),
-        _matrix((place.free for place in places), resources),
-        may,
-        np.array([place.divisible for place in places], dtype=bool),
-        np.array([kind.whole for kind in kinds], dtype=bool),
-        np.array([max(1, kind.places) for kind in kinds], dtype=np.int64),
-        np.array([kind.cores for kind in kinds], dtype=np.int64),
+    totals, free = (_matrix(some, resources) for some in ((it.total for it in places), (it.free for it in places)))
+    accounts, jobs = tuple(sorted({kind.account for kind in kinds})), np.array([kind.jobs for kind in kinds], dtype=int)
+    waits = Needs(
+        account=np.array([accounts.index(kind.account) for kind in kinds], dtype=np.int64),
+        jobs=jobs,
+        needs=needs,
+        may=may,
+        whole=np.array([kind.whole for kind in kinds], dtype=bool),
+        several=np.array([max(1, kind.places) for kind in kinds], dtype=np.int64),
+        cores=np.array([kind.cores for kind in kinds], dtype=float),
+        most=jobs,
+        owed=np.zeros(len(accounts)),
     )
+    held = Places(free, totals[:, 0], np.array([place.divisible for place in places], dtype=bool))
+    return RoomFacts(kinds, places, index, resources, accounts, totals, waits, held)
 
 
 def _vector(held: Amounts, resources: tuple[str, ...]) -> tuple[int, ...]:
@@ -112,40 +108,41 @@ def _matrix(rows: Iterable[Amounts], resources: tuple[str, ...]) -> Real:
     return np.array(vectors, dtype=np.float64).reshape(len(vectors), len(resources))
 
 
-@dataclass(frozen=True)
-class ServedJobs:
-    """`jobs` of a kind, by its name, that a place serves by what is `free` there and what is `returning`."""
+@dataclass(frozen=True, eq=False)
+class Served:
+    """s uses: `jobs` of a kind (s) that a place (s) serves by what is `free` there and what is `returning`, s × R."""
 
-    kind: str
-    place: str
-    jobs: int
-    free: Amounts
-    returning: Amounts
+    kind: Whole
+    place: Whole
+    jobs: Whole
+    free: Real
+    returning: Real
+
+    def some(self, which: Mask) -> Served:
+        """Return these uses."""
+        return Served(*(getattr(self, one.name)[which] for one in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class DemandLeft:
     """What is left after the free and returning amounts were used.
 
-    jobs: of each kind, whatever the accounts are owed. owed: cores that each account is owed still. room: P × R, free
+    jobs: K, whatever the accounts are owed. owed: A, cores that each account is owed still. room: P × R, free
     and returning amounts that no job uses. closed: P, places that one job has for itself. served: who uses what.
     """
 
     facts: RoomFacts
     jobs: Whole
-    owed: Mapping[str, float]
+    owed: Real
     room: Real
     closed: Mask
-    served: tuple[ServedJobs, ...]
+    served: Served
 
     def without_room(self, with_room: Whole | None = None) -> Whole:
         """Return the jobs of each kind (K) that its account is owed the cores for, when so many more have room."""
-        more = np.zeros_like(self.jobs) if with_room is None else with_room
-        kinds, taken = self.facts.kinds, Counter[str]()
-        for kind, jobs in zip(kinds, more.tolist()):
-            taken[kind.account] += jobs * kind.cores
-        owed = [whole_cores((self.owed.get(one.account, 0.0) - taken[one.account]) / one.cores) for one in kinds]
-        found: Whole = np.minimum(self.jobs - more, np.array(owed, dtype=np.int64))
+        more, needs = np.zeros_like(self.jobs) if with_room is None else with_room, self.facts.needs
+        owed = (self.owed - sums(needs.account, more * needs.cores, len(self.owed)))[needs.account] / needs.cores
+        found: Whole = np.minimum(self.jobs - more, np.array([whole_cores(one) for one in owed], dtype=np.int64))
         return found
 
 
@@ -166,18 +163,19 @@ def demand_left(
     if not (intended and left.jobs.any()):
         return left
     as_intended = _served(facts, owed, returning, intended)
-    return as_intended if (as_intended.jobs - left.jobs) @ facts.cores < 0 else left
+    return as_intended if (as_intended.jobs - left.jobs) @ facts.needs.cores < 0 else left
 
 
 def _served(
     facts: RoomFacts,
-    owed: Mapping[str, float],
+    owed_by_name: Mapping[str, float],
     returning: Mapping[str, Amounts],
     intended: Mapping[str, Mapping[str, int]],
 ) -> DemandLeft:
-    jobs, owed = np.array([kind.jobs for kind in facts.kinds], dtype=np.int64), dict(owed)
-    free, closed, served = facts.free.copy(), np.zeros(len(facts.places), dtype=bool), list[ServedJobs]()
-    back = np.zeros_like(free)
+    needs, shared, (free, back) = facts.needs, facts.held.shared, (facts.held.free.copy(), 0 * facts.held.free)
+    jobs, owed = needs.jobs.copy(), np.array([owed_by_name.get(name, 0.0) for name in facts.accounts])
+    none, closed = np.zeros(0, dtype=np.int64), np.zeros(len(facts.places), dtype=bool)
+    served = [(none, none, none, free[:0], free[:0])]
     for name, held in returning.items():
         if name in facts.index:
             back[facts.index[name]] += facts.vector(held)
@@ -185,9 +183,9 @@ def _served(
     rooms = [(row, most) for row, most in rooms if most.any()]
     anywhere = np.full(len(facts.places), np.inf)
     for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):
-        kind, several = facts.kinds[row], int(facts.several[row])
-        wanted = min(int(jobs[row]), whole_cores(owed.get(kind.account, 0.0) / kind.cores))
-        if wanted < 1 or not facts.may[row].any():
+        account, several = needs.account[row], int(needs.several[row])
+        wanted = min(int(jobs[row]), whole_cores(owed[account] / needs.cores[row]))
+        if wanted < 1 or not needs.may[row].any():
             continue
         most = np.where(closed, 0, most)  # noqa: PLW2901
         now, later = (np.minimum(facts.fitting(row, room), most) for room in (free, free + back))
@@ -198,17 +196,16 @@ def _served(
         first = _in_order(np.minimum(now, count), order, count * several)
         here = first + _in_order(np.minimum(later, count) - first, order, count * several - int(first.sum()))
         jobs[row] -= count
-        owed[kind.account] = owed.get(kind.account, 0.0) - count * kind.cores
+        owed[account] -= count * needs.cores[row]
         at = np.flatnonzero(here)
-        alone = facts.whole[row] | ~facts.divisible[at]
-        takes = np.where(alone[:, None], free[at] + back[at], here[at, None] * facts.needs[row])
+        alone = needs.whole[row] | ~shared[at]
+        takes = np.where(alone[:, None], free[at] + back[at], here[at, None] * needs.needs[row])
         from_free = np.minimum(free[at], takes)
         free[at] -= from_free
         back[at] -= takes - from_free
         closed[at] |= alone
-        each = zip(at.tolist(), here[at].tolist(), facts.amounts(from_free), facts.amounts(takes - from_free))
-        served += [ServedJobs(kind.name, facts.places[place].name, number, *held) for place, number, *held in each]
-    return DemandLeft(facts, jobs, owed, free + back, closed, tuple(served))
+        served.append((0 * at + row, at, here[at], from_free, takes - from_free))
+    return DemandLeft(facts, jobs, owed, free + back, closed, Served(*map(np.concatenate, zip(*served))))
 
 
 def _at_places(facts: RoomFacts, jobs: Mapping[str, int]) -> Real:
@@ -234,7 +231,7 @@ def jobs_on_places(fitting: Real, several: int, wanted: int) -> int:
 
 def _tightest_first(facts: RoomFacts, kind: int, free: Real) -> Whole:
     dear = [row for row, name in enumerate(facts.resources) if name not in {"cores", "memory", "disk"}]
-    unneeded = facts.totals[:, [row for row in dear if not facts.needs[kind, row]]].sum(axis=1)
+    unneeded = facts.totals[:, [row for row in dear if not facts.needs.needs[kind, row]]].sum(axis=1)
     return np.lexsort((np.arange(len(free)), free[:, 0], unneeded))
 
 

@@ -232,7 +232,7 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
     left = waits if needs_orders is counts else without_room(needs_orders, now, settings, history.unmet)
     # Room may need more cores than the job has, where its memory or devices are what pilots hold.
     most = sum(one.most if balance.below_share else one.cores for one in balance.over)
-    free = float(sum(one.free.cores for one in waits.served))
+    free = float(waits.served.free[:, 0].sum())
     balance = replace(balance, free=free, deficit=min(cores_of(left, jobs_of(left)), most))
     return Looked(counts, needs_orders, balance, left, needed, waits)
 
