@@ -10,7 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from drainwise.pool.amounts import Amounts
 from drainwise.reclaim.choose.problem import Real
-from drainwise.room.demand import demand_left, room_facts
+from drainwise.reclaim.room import demand_left, room_facts
 
 from .pools import ENDLESS, Pool
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.made_up_room import Made, mixed_pool
 from drainwise.pool.amounts import Amounts, sum_of
-from drainwise.room.choice import PlaceRoom, kept_rooms
-from drainwise.room.demand import demand_left, room_facts
+from drainwise.reclaim.room import PlaceRoom, demand_left, kept_rooms, room_facts
 from more_examples import most_of
 
 from .pools import ENDLESS, SIZES, Pool, as_if_large, kind, pilot, place, pools

@@ -104,7 +104,6 @@ HOUSE = {
     "service": Room(EVERYWHERE, "root, agent", "common"),
     "pool": Room(POOL, "agent", "common facts pilotad"),
     "reclaim.choose": Room(POOL, "agent", "", plain=False),
-    "room": Room(POOL, "agent", "pool reclaim.choose", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
     "reclaim": Room(
         POOL,
@@ -115,7 +114,7 @@ HOUSE = {
     "reclaim.decide": Room(
         POOL,
         "agent",
-        "facts pool reclaim reclaim.choose room",
+        "facts pool reclaim reclaim.choose",
         plain=False,
     ),
     "journal": Room(
@@ -179,7 +178,7 @@ BUDGETS = {
     "pool": Budget(925, "pool"),
     "reclaim": Budget(
         5_072,
-        "reclaim reclaim.choose reclaim.decide room requests",
+        "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_971, "journal"),
     "agent": Budget(1_838, "agent agent.export page"),

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Real, Whole
+from drainwise.reclaim.choose.problem import Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
-from drainwise.reclaim.choose.state import State
 
 NEAR, MORE = 1, 24
 """Places that are looked at: so many for each part of a job, and so many more."""

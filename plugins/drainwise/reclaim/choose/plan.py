@@ -12,9 +12,21 @@ import numpy as np
 
 from drainwise.reclaim.choose.choose import LOOKS, choose
 from drainwise.reclaim.choose.fill import MANY, reprieve
-from drainwise.reclaim.choose.problem import CORES, PART, STANDING, Limits, Mask, Needs, Problem, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import (
+    CORES,
+    PART,
+    ROUNDING,
+    STANDING,
+    Limits,
+    Mask,
+    Needs,
+    Problem,
+    Real,
+    Rows,
+    State,
+    Whole,
+)
 from drainwise.reclaim.choose.sets import sets_on
-from drainwise.reclaim.choose.state import ROUNDING, State
 
 USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""

@@ -17,8 +17,7 @@ from drainwise.facts.units import clock, core_hours
 from drainwise.pool.closing import PREFIX
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import CUT, LEAVE, Candidate, Candidates
-from drainwise.reclaim.decide.limits import able_and_closed
-from drainwise.reclaim.decide.user_plans import user_plans
+from drainwise.reclaim.decide.user_plans import able_and_closed, user_plans
 from drainwise.reclaim.history import History, unbound
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.quota import WhatIf, balance_for, with_turns, without_limits

@@ -25,8 +25,8 @@ from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.figures import StatedCurve, has_curve
 from drainwise.reclaim.plan import PartOrder, UserPlan, still_asked
 from drainwise.reclaim.prices import BY_WASTE
+from drainwise.reclaim.room import DemandLeft
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.demand import DemandLeft
 
 MOST_PARTS, MOST_BY_CORES = 12, 64
 """Parts of a pilot that are looked at beside what it was asked for: on its place, and where cores are counted."""

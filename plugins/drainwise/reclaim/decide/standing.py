@@ -24,21 +24,19 @@ from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.choose import choose
 from drainwise.reclaim.choose.fill import reprieve
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Real, Whole, whole_pilots
-from drainwise.reclaim.choose.state import State
+from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Real, State, Whole, whole_pilots
 from drainwise.reclaim.columns import columns_of
-from drainwise.reclaim.decide.limits import Allowances, able_and_closed, pilots_by_user
-from drainwise.reclaim.decide.user_plans import orders_of, with_kept_rooms
+from drainwise.reclaim.decide.open_until import pilots_by_user
+from drainwise.reclaim.decide.user_plans import Allowances, able_and_closed, orders_of, with_kept_rooms
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_its_way
 from drainwise.reclaim.reasons import Reason
+from drainwise.reclaim.room import DemandLeft, PlaceRoom, named, problem_of, rows_of
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
-from drainwise.room.choice import PlaceRoom, named, problem_of, rows_of
-from drainwise.room.demand import DemandLeft
 
 Needed = Optional[Collection[str]]
 """The runs whose room waiting jobs use; None where that is not known, and cores are counted."""

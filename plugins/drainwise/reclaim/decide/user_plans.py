@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,17 +36,16 @@ from drainwise.reclaim.choose.problem import (
     whole_pilots,
     with_parts,
 )
-from drainwise.reclaim.decide.limits import Allowances, able_and_closed
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.decide.parts import PartsAhead, part_orders, room_parts
 from drainwise.reclaim.figures import cut_wastes, figures_of
-from drainwise.reclaim.history import History
+from drainwise.reclaim.history import HOUR, History, why_closed
 from drainwise.reclaim.plan import Need, Order, PartOrder, UserPlan
-from drainwise.reclaim.prices import policy_called, prices_of
+from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
 from drainwise.reclaim.quota import Balance
-from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.choice import PlaceRoom, RoomMade, kept_rooms, make_room, rows_of
-from drainwise.room.demand import DemandLeft
+from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
+from drainwise.reclaim.room import DemandLeft, PlaceRoom, RoomMade, kept_rooms, make_room, rows_of
+from drainwise.reclaim.settings import LIMITS, ReclaimSettings
 
 _NO_LIMIT = float(1 << 53)  # cores
 
@@ -303,3 +303,92 @@ def with_kept_rooms(
         replace(one, orders=tuple(replace(order, kept=kept.get(order.pilot.place)) for order in one.orders))
         for one in plans
     ]
+
+
+def able_and_closed(
+    pilots: Iterable[Pilot],
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    places: Container[str] | None = None,
+) -> Mapping[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]]:
+    """Return the pilots of each user that may get an order at `now` (UNIX s), and the others with why, by account and
+    user, in the order of their runs.
+
+    places: names of those where room is made, where only pilots there may get one; None: all may.
+    """
+    found: dict[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]] = defaultdict(lambda: ([], []))
+    for pilot in sorted(pilots, key=lambda pilot: pilot.run):
+        reason = why_closed(pilot, now, settings, history)
+        if places is not None and not reason and not any(place in places for place, _ in pilot.returns()):
+            reason = Reason(REASONS[NO_PLACE], NO_PLACE)
+        able, closed = found[pilot.account, pilot.user]
+        if reason:
+            closed.append((pilot, reason))
+        else:
+            able.append(pilot)
+    return found
+
+
+def within_gpus(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:
+    """Return the snapshot in which no user can lose more GPUs within the hour at `now` (UNIX s) than the site allows.
+
+    Of the pilots with GPUs those that have run for the shortest time may be ordered, by facts alone.
+    """
+    if settings.max_gpus_user_hour == ReclaimSettings.max_gpus_user_hour:
+        return snapshot  # as by default, which is no limit
+    left = defaultdict[str, int](lambda: settings.max_gpus_user_hour)
+    for one in history.orders:
+        left[one.user] -= one.gpus if one.time > now - HOUR else 0
+    barred: dict[str, str] = {}
+    for pilot in sorted(snapshot.pilots, key=lambda pilot: (-pilot.started, pilot.run)):
+        gpus = 0 if why_closed(pilot, now, settings, history) else pilot.gpus
+        if gpus > left[pilot.user]:
+            barred[pilot.run] = f"[reclaim] max_gpus_per_user_per_hour lets no more GPUs of {pilot.user} be taken now"
+        else:
+            left[pilot.user] -= gpus
+    pilots = (replace(one, cannot=barred[one.run]) if one.run in barred else one for one in snapshot.pilots)
+    return replace(snapshot, pilots=tuple(pilots)) if barred else snapshot
+
+
+class Allowed(NamedTuple):
+    """So many `cores`; `key` of [reclaim] is the bound, and `words` say so."""
+
+    cores: int
+    key: str
+    words: str
+
+
+class Allowances:
+    """What users may be ordered to give back at `now` (UNIX s).
+
+    most_extra: cores beyond what facts take that reports may cost a user, not a number where its pilots say it; extra:
+    what they have cost it within the hour, by user.
+    """
+
+    def __init__(self, history: History, now: int, settings: ReclaimSettings) -> None:
+        self._settings, self._lately, self.extra = settings, Counter[str](), Counter[str]()
+        most = math.nan if settings.extra_cores is None else settings.extra_cores
+        self.most_extra = most if settings.policy in BY_WASTE else 0  # another policy's price is no waste
+        for one in history.orders:
+            if one.time > now - HOUR:
+                self._lately[one.user] += one.cores
+                self.extra[one.user] += one.extra
+        self._hour = settings.max_cores_hour - sum(self._lately.values())
+
+    def together(self) -> int:
+        """Return what all users together may be ordered to give back in one cycle."""
+        return max(0, min(self._settings.max_cores, self._hour))
+
+    def of(self, user: str, cycle: int, taken: int) -> Allowed:
+        """Return what one user may be ordered to give back.
+
+        cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already.
+        """
+        site = self._settings
+        mine = (site.max_cores_per_user, site.max_cores_per_user_hour - self._lately[user])
+        together = (cycle, self._hour - (site.max_cores - cycle))  # without what this cycle has ordered
+        bounds = dict(zip(LIMITS, (*together, *(most - taken for most in mine))))
+        key = min(bounds, key=bounds.__getitem__)
+        cores = max(0, bounds[key])
+        return Allowed(cores, key, f"[reclaim] {key} allows {cores} cores now")
