@@ -108,7 +108,7 @@ def cores_by_facts(rows: Rows, limits: Limits, need: CoresNeed) -> CoresByFacts:
     bounds = [[one for one in binds if one >= 0 and limits.counts[one] == CORES] for binds in limits.binds.tolist()]
     order = np.lexsort((np.arange(users), limits.rank)).tolist()
     known: dict[tuple[int, float, float], tuple[float, Whole]] = {}
-    unknown: dict[int, tuple[float, float]] = {}
+    unknown: dict[int, tuple[int, float, float]] = {}
 
     def given_by(user: int, want: float, most: float) -> tuple[float, Whole]:
         if want <= 0 or least[user] > most:
@@ -116,7 +116,7 @@ def cores_by_facts(rows: Rows, limits: Limits, need: CoresNeed) -> CoresByFacts:
         if every[user] <= min(want, most):
             return every[user], largest[begin[user] : begin[user + 1]]
         if (user, want, most) not in known:
-            unknown.setdefault(user, (want, most))
+            unknown.setdefault(user, (user, want, most))
         return known.get((user, want, most), (min(want, every[user]), able[:0]))
 
     while True:
@@ -150,12 +150,12 @@ def cores_by_facts(rows: Rows, limits: Limits, need: CoresNeed) -> CoresByFacts:
         if not unknown:
             return CoresByFacts(np.concatenate(chosen), np.array(left), asked, wanted, most, given, later)
         asks = np.zeros((2, users))
-        asks[:, list(unknown)] = np.array(list(unknown.values())).T
+        asks[:, list(unknown)] = np.array([ask[1:] for ask in unknown.values()]).T
         found = cover(rows, rows.user, price, *asks)
         ends = np.searchsorted(rows.user[found], np.arange(users + 1))
         for user, ask_of in unknown.items():
             some = found[ends[user] : ends[user + 1]]
-            known[(user, *ask_of)] = float(size[some].sum()), some
+            known[ask_of] = float(size[some].sum()), some
 
 
 def cover(rows: Rows, whose: Whole, price: Real, want: Real, most: Real) -> Whole:
@@ -199,8 +199,9 @@ def cover(rows: Rows, whose: Whole, price: Real, want: Real, most: Real) -> Whol
 
 def _running(amount: Real, whose: Whole) -> Real:
     """Return the running sums of an amount (m) over what belongs to each; whose: m, ascending."""
-    total = np.cumsum(amount)
-    return total - np.append(0.0, total)[np.searchsorted(whose, whose)]
+    total: Real = np.cumsum(amount)
+    before: Real = np.append(0.0, total)[np.searchsorted(whose, whose)]
+    return total - before
 
 
 def _steps(able: Whole, whose: Whole, pilot: Whole, size: Real, price: Real) -> tuple[Whole, Real]:
@@ -256,7 +257,7 @@ def _best_sets(
         total, cost, seg = total[parent] + gives[item], cost[parent] + costs[item], seg[parent]
         kept = np.flatnonzero(total <= most[seg])
         kept = kept[np.lexsort((cost[kept], -total[kept], seg[kept]))]
-        parent, item, total, cost, seg = (some[kept] for some in (parent, item, total, cost, seg))
+        parent, item, seg, total, cost = parent[kept], item[kept], seg[kept], total[kept], cost[kept]
         rank = np.empty_like(seg)
         rank[np.argsort(cost, kind="stable")] = np.arange(len(seg))
         rank -= seg * len(seg)  # no lower in a later one
@@ -269,7 +270,7 @@ def _best_sets(
         number = np.bincount(seg[kept], minlength=len(want))
         nth = np.arange(len(kept)) - np.searchsorted(seg[kept], seg[kept])
         kept = kept[nth % np.maximum(1, -(-number // labels))[seg[kept]] == 0]
-        parent, item, total, cost, seg = (some[kept] for some in (parent, item, total, cost, seg))
+        parent, item, seg, total, cost = parent[kept], item[kept], seg[kept], total[kept], cost[kept]
         steps.append((seg, parent, way[item]))
     label, found = np.full(len(want), -1), [able[:0]]
     for seg, parent, chosen in reversed(steps):
