@@ -283,7 +283,7 @@ def test_on_a_large_pool_claims_choose_the_pilots_and_no_more_than_the_extra_cor
 
     A user's reports cost it no core more where the site grants none, or where they have cost it those lately.
     """
-    pool = mixed_pool(400, 2000, 20, 3)
+    pool = mixed_pool(*most_of((200, 1000), (400, 2000)), 20, 3)
     dice = Random(seed)
     wastes = {name: [float(dice.randint(0, 10**6)) for _ in some] for name, some in pool.wastes.items()}
     pool = replace(pool, kinds=tuple(replace(one, jobs=3) for one in pool.kinds), wastes=wastes)
