@@ -176,16 +176,19 @@ class _Kind:
         taken = taken[np.cumsum(self.number[taken]) <= left * several]
         taken = taken[: len(taken) // several * several]
         rows = [self.looked[one].rows_of(row, chosen) for one, row, chosen in self.source[taken].tolist()]
-        if not len(self._over(np.concatenate(rows))):
-            self._apply(taken, np.concatenate(rows))
-            return
-        for begin in range(0, len(taken), several):
-            some = taken[begin : begin + several]
-            going = np.concatenate(rows[begin : begin + several])
-            if len(over := self._over(going)):
-                self._refuse(some, going, int(over[0]))
-                return
-            self._apply(some, going)
+        low, high = 0, len(taken)  # as many as limits let go together
+        middle = high
+        while low < high:
+            if len(self._over(np.concatenate(rows[:middle]))):
+                high = middle - several
+            else:
+                low = middle
+            middle = low + (high - low + several) // several // 2 * several
+        if low:
+            self._apply(taken[:low], np.concatenate(rows[:low]))
+        if low < len(taken):
+            going = np.concatenate(rows[low : low + several])
+            self._refuse(taken[low : low + several], going, int(self._over(going)[0]))
 
     def _over(self, rows: Whole) -> Whole:
         spent, instead = self.state.spent(rows), self.state.instead_of(rows)
@@ -220,7 +223,8 @@ class _Kind:
         """
         state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
         bound = (limits.binds == limit).any(axis=1) | (not self.barred)
-        barred = np.flatnonzero(bound[table.user] & state.open(np.arange(len(table))))
+        barred = np.flatnonzero(bound[table.user])
+        barred = barred[state.open(barred)]
         binds, way = limits.binds[table.user[barred]], state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
         amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]

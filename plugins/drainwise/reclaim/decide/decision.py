@@ -273,9 +273,10 @@ def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
     for pilot, room in rooms:
         going[room.place] += pilot.cores
     for pilot, room in rooms:
+        nodes, share = " ".join(pilot.nodes), pilot.cores / going[room.place]
         for kind, jobs in room.jobs:
-            cores = jobs * max(1, kind.needs.cores) * pilot.cores / going[room.place]
-            parts[kind.name][pilot.run] = AccountPart(" ".join(pilot.nodes), pilot.cores, min(cores, pilot.cores))
+            cores = jobs * max(1, kind.needs.cores) * share
+            parts[kind.name][pilot.run] = AccountPart(nodes, pilot.cores, min(cores, pilot.cores))
     return parts
 
 

@@ -254,6 +254,7 @@ def orders_of(
     cut = cut_wastes(claimed.columns, it.now, np.array([way.deadline for way in ways], dtype=float), settings.margin)
     wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
     promised = (float(wastes[way.kind][row]) for row, way in enumerate(ways))
+    said = {name: room.in_words() for name, room in {room.place: room for room in rooms.values()}.items()}
     return tuple(
         Order(
             one,
@@ -262,7 +263,7 @@ def orders_of(
             way.cores_back,
             way.waste,
             way.waste if math.isinf(waste) else int(waste),
-            "; ".join((words_of(one, way, it.now), policy.rule, *([room.in_words()] if room else []))),
+            "; ".join((words_of(one, way, it.now), policy.rule, *([said[room.place]] if room else []))),
             room=room,
         )
         for one, way, waste, room in zip(chosen, ways, promised, (rooms.get(one.pilot.run) for one in chosen))
