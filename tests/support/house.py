@@ -100,7 +100,6 @@ HOUSE = {
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
     "pool": Room(POOL, "agent", "common facts pilotad"),
     "reclaim.choose": Room(POOL, "agent", "", plain=False),
-    "room": Room(POOL, "agent", "pool reclaim.choose", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
     "reclaim": Room(
         POOL,
@@ -111,7 +110,7 @@ HOUSE = {
     "reclaim.decide": Room(
         POOL,
         "agent",
-        "facts pool reclaim reclaim.choose room",
+        "facts pool reclaim reclaim.choose",
         plain=False,
     ),
     "journal": Room(
@@ -172,7 +171,7 @@ BUDGETS = {
     "pool": Budget(925, "pool"),
     "reclaim": Budget(
         5_072,
-        "reclaim reclaim.choose reclaim.decide room requests",
+        "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_971, "journal"),
     "agent": Budget(1_838, "agent agent.export page"),
