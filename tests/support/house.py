@@ -38,7 +38,7 @@ HOUSE = {
     "htcondor": Room(
         EVERYWHERE,
         "who types the command",
-        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup install systems",
+        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup install pool systems",
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
