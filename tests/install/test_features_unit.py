@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import features
+from drainwise.cli.command_line.options import build
 from drainwise.features.job_token import features_url, make_token
 from drainwise.features.read_http import HttpReader
 from drainwise.htcondor.setup.render import render as render_htcondor
@@ -45,7 +46,7 @@ def service(url: str, root: str = "/run/drainwise") -> configparser.SectionProxy
 
 def understood(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    features.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "features", features.COMMAND)
     return parser.parse_args(words)
 
 

@@ -145,17 +145,14 @@ HOUSE = {
     ),
     "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False),
     "prologs": Room(NODE, "job's user, root", "common facts features"),
-    "cli.feature_commands": Room(
-        EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
-    ),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent agent.export cli.command_line cli.feature_commands cli.screen common doctor estimate "
-        "estimate.records facts features install journal launch launch.choice launch.files "
-        "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
+        "agent agent.export cli.command_line cli.screen common doctor estimate "
+        "estimate.records facts features features.serve install journal launch launch.choice launch.files "
+        "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool prologs reclaim reclaim.decide "
         "requests service simulate "
         "simulate.policies siteconfig systems validate",
         plain=False,
@@ -196,7 +193,7 @@ BUDGETS = {
     "slurm/setup": Budget(1_032, "slurm.setup"),
     "cli": Budget(
         4_707,
-        "cli cli.command_line cli.feature_commands cli.screen",
+        "cli cli.command_line cli.screen",
     ),
     "local": Budget(2_181, "local local.lease"),
     "launch": Budget(2_067, "launch launch.choice launch.files launch.run"),

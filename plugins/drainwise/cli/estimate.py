@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from drainwise.cli.command_line.options import MUST, Command, option
 from drainwise.cli.estimate_tables import compared_lines, survey_lines
 from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import document, json_text, write_whole
@@ -22,30 +23,6 @@ from drainwise.facts.errors import ConfigurationError, DrainwiseError, UsageErro
 _AUTO = "auto"
 _LARGEST = 64_000_000  # bytes of a JSON file
 _NAMES_SHOWN = 20
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "what tasks need, learned from their finished payloads: before and after, and from how many jobs"
-    parser = subparsers.add_parser("estimate", help=text, description=text)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "records", nargs="?", metavar="RECORDS", help="file of finished payloads, gzipped or not; - reads the input"
-    )
-    source.add_argument(
-        "--swf", metavar="TRACE", help="a log in the Standard Workload Format: how far requests and estimates were off"
-    )
-    formats = (_AUTO, *READERS)
-    parser.add_argument("--format", choices=formats, default=_AUTO, help="of the records (default: recognised)")
-    parser.add_argument("--tasks", metavar="FILE", help="JSON: task (* for all others) → parameters, JEDI's names")
-    parser.add_argument("--settings", metavar="FILE", help="JSON: SCOUT_… and the like, as in PanDA's gdpconfig")
-    parser.add_argument("--activity", default="", metavar="A", help="whose settings count, such as user or managed")
-    text = "whose figures: JEDI's document's, or those of PanDA as it runs today"
-    parser.add_argument("--profile", choices=PROFILES, default=DOCUMENT, help=text)
-    parser.add_argument("--task", metavar="T", help="show this task only")
-    parser.add_argument("--json", action="store_true", help="print JSON: all estimates, verdicts and error ratios")
-    parser.add_argument("--plot", metavar="FILE", help="write expected against real run times there, as .svg or .html")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -144,3 +121,32 @@ def _object(path: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise ConfigurationError(path, "", "", str(found)[:80], "one JSON object")
     return found
+
+
+COMMAND = Command(
+    "what tasks need, learned from their finished payloads: before and after, and from how many jobs",
+    (
+        option(
+            "records RECORDS", "file of finished payloads, gzipped or not; - reads the input", one_of=MUST, nargs="?"
+        ),
+        option(
+            "--swf TRACE",
+            "a log in the Standard Workload Format: how far requests and estimates were off",
+            one_of=MUST,
+        ),
+        option("--format", "of the records (default: recognised)", choices=(_AUTO, *READERS), default=_AUTO),
+        option("--tasks FILE", "JSON: task (* for all others) → parameters, JEDI's names"),
+        option("--settings FILE", "JSON: SCOUT_… and the like, as in PanDA's gdpconfig"),
+        option("--activity A", "whose settings count, such as user or managed", default=""),
+        option(
+            "--profile",
+            "whose figures: JEDI's document's, or those of PanDA as it runs today",
+            choices=PROFILES,
+            default=DOCUMENT,
+        ),
+        option("--task T", "show this task only"),
+        option("--json", "print JSON: all estimates, verdicts and error ratios"),
+        option("--plot FILE", "write expected against real run times there, as .svg or .html"),
+    ),
+    run,
+)

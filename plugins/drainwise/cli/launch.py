@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from drainwise.cli.arguments import whole
+from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.launch_output import Console, check_written, plan_json, plan_lines, put, result_json, result_lines
 from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import PoolError, PoolUnreachable, UsageError
@@ -39,43 +40,6 @@ from drainwise.systems.system import System
 STATE = ".launch"
 """The suffix of the state directory behind the name of the file."""
 _INTERRUPTED = 128
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "run a list of jobs with dependencies: on this machine or in a batch system"
-    parser = subparsers.add_parser(
-        "launch",
-        help=text,
-        description=f"{text}. Ends with 0 when all is done, 1 when a job has failed. Interrupted, it ends what it"
-        " started; run again, it goes on where it was.",
-    )
-    parser.add_argument("file", metavar="FILE", help="TOML; JSON and JSON lines where its name ends in .json or .jsonl")
-    parser.add_argument("targets", metavar="JOB", nargs="*", help="only these jobs and all before them")
-    parser.add_argument("--backend", metavar="NAME", help="the backend of every job, whatever the file says")
-    parser.add_argument(
-        "-l",
-        "--local",
-        dest="backend",
-        action="store_const",
-        const=LOCAL,
-        help="run every job on this machine: what it cannot reserve here makes it run alone; same as --backend local",
-    )
-    parser.add_argument(
-        "--backend-options",
-        metavar="[NAME:]TEXT",
-        action="append",
-        default=[],
-        help="options of the batch system's own; where jobs go to several, with its NAME: before them; repeatable",
-    )
-    parser.add_argument(
-        "-j", "--jobs", metavar="N", type=whole(1, 10**9), help="at most so many jobs at once in each backend"
-    )
-    parser.add_argument("--state", metavar="DIRECTORY", help=f"what is known so far (default: FILE{STATE})")
-    parser.add_argument("--again", action="store_true", help="do everything anew; how long it takes is remembered")
-    parser.add_argument("--dry-run", action="store_true", help="show what would start when, and start nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -233,3 +197,35 @@ def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
         text = "\n".join(plan_lines(planned, earlier, assumed))
     check_written(put(f"{text}\n", sys.stdout))
     return 0
+
+
+_ABOUT = "run a list of jobs with dependencies: on this machine or in a batch system"
+COMMAND = Command(
+    _ABOUT,
+    (
+        option("file FILE", "TOML; JSON and JSON lines where its name ends in .json or .jsonl"),
+        option("targets JOB", "only these jobs and all before them", nargs="*"),
+        option("--backend NAME", "the backend of every job, whatever the file says"),
+        option(
+            "-l --local",
+            "run every job on this machine: what it cannot reserve here makes it run alone; same as --backend local",
+            dest="backend",
+            action="store_const",
+            const=LOCAL,
+        ),
+        option(
+            "--backend-options [NAME:]TEXT",
+            "options of the batch system's own; where jobs go to several, with its NAME: before them; repeatable",
+            action="append",
+            default=[],
+        ),
+        option("-j --jobs N", "at most so many jobs at once in each backend", whole(1, 10**9)),
+        option("--state DIRECTORY", f"what is known so far (default: FILE{STATE})"),
+        option("--again", "do everything anew; how long it takes is remembered"),
+        option("--dry-run", "show what would start when, and start nothing"),
+        option("--json", "print JSON"),
+    ),
+    run,
+    f"{_ABOUT}. Ends with 0 when all is done, 1 when a job has failed. Interrupted, it ends what it started; run again,"
+    " it goes on where it was.",
+)
