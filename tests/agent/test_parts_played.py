@@ -10,6 +10,7 @@ import pytest
 
 from drainwise.agent.cycle import AgentCycle, ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
+from more_examples import combined
 
 from .lending_pool import Delays, LendingNodes, PlayedPilot
 from .memory_pool import NOW, SETTINGS, Lines
@@ -49,21 +50,19 @@ def wishes(pool: LendingNodes) -> list[list[int]]:
     return [[cores for _, run, cores in pool.log if run == one.run] for one in pool.pilots]
 
 
-@pytest.mark.parametrize(("period", "delays", "seconds"), [(2, None, 60), (60, SLOW, 400)])
-@pytest.mark.parametrize(
-    ("bobs", "long"),
-    [
-        pytest.param([4, 4, 1, 1, 1, 1], 4, id="half of it"),
-        pytest.param([4, 4], 4, id="two of three pilots"),
-        pytest.param([6, 2, 2, 2], 2, id="together on a node"),
-        pytest.param([4, 1, 1, 4, 1, 1], 2, id="several kinds of one pilot"),
-    ],
-)
-@pytest.mark.parametrize("nodes", ["nnn", "abc"])
-def test_jobs_of_several_kinds_get_their_cores_and_no_pilot_goes(
-    nodes: str, bobs: list[int], long: int, period: int, delays: Delays | None, seconds: int
-) -> None:
+KINDS = {
+    "half of it": ([4, 4, 1, 1, 1, 1], 4),
+    "two of three pilots": ([4, 4], 4),
+    "together on a node": ([6, 2, 2, 2], 2),
+    "several kinds of one pilot": ([4, 1, 1, 4, 1, 1], 2),
+}
+PERIODS = {"quick": (2, None, 60), "slow": (60, SLOW, 400)}
+
+
+@pytest.mark.parametrize(("kinds", "nodes", "each"), combined(KINDS, ["nnn", "abc"], PERIODS))
+def test_jobs_of_several_kinds_get_their_cores_and_no_pilot_goes(kinds: str, nodes: str, each: str) -> None:
     """In time, and each pilot is asked once, and for nothing when nobody waits any more."""
+    (bobs, long), (period, delays, seconds) = KINDS[kinds], PERIODS[each]
     pool = lending_pool(nodes, bobs, long, delays)
     play_agent(pool, period, seconds)
     assert (pool.idle, pool.orders) == ([], [])

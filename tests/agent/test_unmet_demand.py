@@ -17,6 +17,7 @@ from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.requests.request import RequestFiles
+from more_examples import most_of
 
 from .memory_pool import NOW, SETTINGS
 
@@ -360,7 +361,7 @@ def test_orders_that_stand_for_paused_demand_are_withdrawn(volatile: Path) -> No
     assert len(pool.ordered) == asked
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(most_of(1, 4)))
 @pytest.mark.parametrize("drains", [50, 1200])
 def test_who_can_use_its_cores_is_never_paused(volatile: Path, drains: int, seed: int) -> None:
     """Two accounts whose jobs come when they like for six hours and take each other's cores and alice's."""

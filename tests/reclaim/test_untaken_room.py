@@ -34,7 +34,7 @@ SETTINGS = ReclaimSettings(
     min_age=0,
     drain_only=False,
 )
-CLUSTERS = most_of(10, 500)
+CLUSTERS = most_of(6, 500)
 """Each runs for a day and a half, if its jobs' kind has no places."""
 
 

@@ -23,12 +23,12 @@ from drainwise.cli.features_write import REMOVE, WRITE
 from drainwise.cli.text import document
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features import questions
-from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, JOB, MACHINE, keys_of
-from drainwise.features.vm_metadata import ADDRESS, KEPT, find_locations
+from drainwise.features.facts import BY_NAME, DECIMAL, INTEGER, JOB, MACHINE, keys_of
+from drainwise.features.virtual_machine import ADDRESS, KEPT, find_locations
 
 if TYPE_CHECKING:
-    from drainwise.features.check_key import KeyVerdict
-    from drainwise.features.reader import FeatureReader
+    from drainwise.features.check import KeyVerdict
+    from drainwise.features.read import FeatureReader
 
     Shown = dict[str, dict[str, "int | float | str"]]
 
@@ -77,8 +77,7 @@ def _print_values(shown: Shown, readers: dict[str, FeatureReader]) -> None:
 def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from drainwise.features.check import check
-    from drainwise.features.check_key import ERROR, WARNING, worst
+    from drainwise.features.check import ERROR, WARNING, check, worst
 
     found = readers(args)
     verdicts = check(found.get(MACHINE), found.get(JOB), int(time.time()))
@@ -101,7 +100,7 @@ def _line(verdict: KeyVerdict) -> str:
 
 def _serve(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    from drainwise.features.serve.server import FeatureServer, tls_context
+    from drainwise.features.serve import FeatureServer, tls_context
 
     if args.key and not args.certificate:
         raise UsageError("--key without --certificate: expected both, or the key in the certificate's file")
@@ -125,8 +124,6 @@ def _locate(args: argparse.Namespace) -> int:
 
 def _end_machine(args: argparse.Namespace) -> int:
     """Run the site's command; its exit code. Raises FeatureError where there is none that is safe to run."""
-    from drainwise.features.shutdown_command import shut_down
-
     return shut_down(readable(args, MACHINE))
 
 

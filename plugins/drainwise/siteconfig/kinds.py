@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar, cast
 
 from drainwise.facts.client_rules import alternatives
-from drainwise.facts.written_units import format_duration, format_size, parse_duration, parse_size
+from drainwise.facts.units import format_duration, format_size, parse_duration, parse_size
 from drainwise.pool.identity import LONGEST, Rule, rule_of
 
 T = TypeVar("T")
@@ -174,7 +174,7 @@ def rule(longest: int = 300) -> TextKind[Rule]:
 
 
 def payload_patterns() -> TextKind[str]:
-    """Return the kind of the site's own patterns of payloads; see `node.payloads.payload_profiles`."""
+    """Return the kind of the site's own patterns of payloads; see `node.payloads.payload_trees`."""
     expected = "name=part of a command line, several with commas; a name has small letters, digits, _ and -"
     one = re.compile(r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}")
 
