@@ -24,7 +24,7 @@ from drainwise.cli.text import document
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features import questions
 from drainwise.features.facts import BY_NAME, DECIMAL, INTEGER, JOB, MACHINE, keys_of
-from drainwise.features.virtual_machine import ADDRESS, KEPT, find_locations
+from drainwise.features.virtual_machine import ADDRESS, KEPT, find_locations, shut_down
 
 if TYPE_CHECKING:
     from drainwise.features.check import KeyVerdict
