@@ -13,12 +13,10 @@ from drainwise.htcondor.setup.render import ROLES, drop_in_path
 from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.edited_files import signed
 from drainwise.install.expected_files import LIBRARY
-from drainwise.install.features_unit import FEATURES_UNIT
 from drainwise.install.package import command_text
 from drainwise.install.removal import AFTER_REMOVAL
-from drainwise.install.renamed_units import RENAMED
-from drainwise.install.rendered_tree import RenderedFile, write_tree
-from drainwise.install.templates import UNIT, agent_unit
+from drainwise.install.rendered_tree import RENAMED, RenderedFile, write_tree
+from drainwise.install.templates import FEATURES_UNIT, UNIT, agent_unit
 from drainwise.siteconfig.schema import SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
 from package_build.clone import ROOT, beside_the_package

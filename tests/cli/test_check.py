@@ -19,10 +19,7 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 
 def test_a_node_of_slurm_is_checked_with_the_standard_library_alone() -> None:
     """The modules that `check slurm` imports; -I and -S leave out whatever is installed beside it."""
-    modules = (
-        "agent.health cli.agent_place slurm.setup.check slurm.setup.check_facts "
-        "slurm.setup.check_node slurm.setup.check_orders"
-    )
+    modules = "agent.health cli.agent_place slurm.setup.check slurm.setup.check_facts slurm.setup.check_node"
     imports = "; ".join(f"import drainwise.{name}" for name in modules.split())
     parsed = (
         "p = argparse.ArgumentParser(); build(p.add_subparsers(), 'check', check.COMMAND);"

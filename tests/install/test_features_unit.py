@@ -20,7 +20,7 @@ from drainwise.cli.command_line.options import build
 from drainwise.features.job_token import features_url, make_token
 from drainwise.features.read import HttpReader
 from drainwise.htcondor.setup.render import render as render_htcondor
-from drainwise.install.features_unit import FEATURES_UNIT, features_unit
+from drainwise.install.templates import FEATURES_UNIT, features_unit
 from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
 

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Sequence
 
 from drainwise.cli.command_line.options import Command, option
 from drainwise.facts.errors import DrainwiseError, UsageError
-from drainwise.install.defaults import not_yet_in_force, without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
-from drainwise.install.expected_files import KEPT, LIBRARY, forget_tree, keep_tree
+from drainwise.install.expected_files import KEPT, LIBRARY, forget_tree, keep_tree, not_yet_in_force, without_the_sites
 from drainwise.install.package import command_text, put_in_place, take_away
-from drainwise.install.prolog_scripts import PLACE, prolog_scripts
 from drainwise.install.removal import live_configuration, may_have_orders, removal_of
-from drainwise.install.renamed_units import rename_units, with_new_names
-from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
+from drainwise.install.rendered_tree import RenderedFile, read_tree, rename_units, with_new_names, write_tree
+from drainwise.install.templates import PLACE, prolog_scripts
 
 COMMAND_PLACE, _PYTHON = "/usr/bin/drainwise", "/usr/bin/python3"
 

@@ -61,7 +61,7 @@ def _run(args: argparse.Namespace) -> int:
     history = dataclasses.replace(history, requests=requests)
     plan = make_plan(snapshot, snapshot.taken, settings, history, what_if, is_for_demand=args.by is None)
     if args.json:
-        from drainwise.cli.screen.plan_part import plan_as_json
+        from drainwise.cli.screen.tables import plan_as_json
 
         print(json_text(document("plan", plan_as_json(plan, wanted))))
         return 0

@@ -161,7 +161,7 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
 
 
 def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict[str, object]:
-    from drainwise.cli.screen.plan_part import plan_as_json
+    from drainwise.cli.screen.tables import plan_as_json
 
     outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts
