@@ -45,15 +45,12 @@ def read_record(node: int) -> NodeRecord:
         found = read_small(RECORD, _LIMIT, node)
     except FeatureError:
         found = None
-    values: dict[str, int] = {}
-    features: tuple[str, ...] = ()
-    for line in (found[0] if found else b"").decode("ascii", "replace").splitlines():
-        name, _, value = line.partition(" = ")
-        if name in _FIELDS and value.isascii() and value.isdigit() and len(value) <= 18:
-            values[name] = int(value)
-        elif name == _FEATURES:
-            features = tuple(word for word in value.split(",") if word)
-    total, physical, logical, scratch = (values.get(name) for name in _FIELDS)
+    lines = (found[0] if found else b"").decode("ascii", "replace").splitlines()
+    values = dict(line.partition(" = ")[::2] for line in lines)
+    stated = (values.get(name, "") for name in _FIELDS)
+    numbers = (int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None for text in stated)
+    total, physical, logical, scratch = numbers
+    features = tuple(word for word in values.get(_FEATURES, "").split(",") if word)
     return NodeRecord(total, physical, logical, scratch, features)
 
 

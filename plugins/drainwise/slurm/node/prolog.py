@@ -17,7 +17,7 @@ from drainwise.node.hook import planned_shutdown, run_to_end, say, settings_or_d
 from drainwise.node.job_features import job_token, make_features
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node import job_tree
-from drainwise.slurm.node.environment import node_name, own_environment
+from drainwise.slurm.node.environment import node_name
 from drainwise.slurm.node.facts import NodeRecord, host_side, job_side, read_record
 from drainwise.slurm.node.lease import lease_of, read_lease, write_lease
 
@@ -92,7 +92,7 @@ def make_tree(
 
 def prepare(settings_path: str) -> None:
     """Make the tree of the job that the environment names, unless it is there."""
-    settings, now, environment = settings_or_defaults(settings_path), int(time.time()), own_environment()
+    settings, now, environment = settings_or_defaults(settings_path), int(time.time()), posix.environ
     lease, name = lease_of(environment, now), node_name(environment)
     node = job_tree.open_node(settings.runtime_dir, name, create=True)
     if node is not None and not is_made(node, lease):
