@@ -119,12 +119,12 @@ def an_attribute(copy: Copy) -> None:
         "from drainwise.pilot.decide.lease import Lease\n"
         "from drainwise.pilot.decide.payload import Payload\n"
         "from drainwise.pilot.decide.workload import Workload, report_of, running_since\n"
-        "from drainwise.pilotad import codec, pilot_ad\n"
+        "from drainwise.pilotad import pilot_ad, report as reports\n"
         "start = 1795350000; workload = Workload(start)\n"
         "workload.add(running_since(Payload('a', 2, ('true',), 600, 600), start))\n"
         "report = report_of(workload, Lease(8, start, None), True, 0, start)\n"
         "print(pilot_ad.pilot_ad_text(report, 8).decode())\n"
-        "print(codec.from_plain(codec.as_plain(report)).move_cost)\n"
+        "print(reports.from_plain(reports.as_plain(report)).move_cost)\n"
     )
     assert "MOVE_COST1k = 15360\n" in said
     assert said.endswith("\n120.0\n")
@@ -133,7 +133,7 @@ def an_attribute(copy: Copy) -> None:
 def a_feature_key(copy: Copy) -> None:
     """The job's share of the node's GPUs."""
     key = '    Feature("gpus", JOB, INTEGER, "GPUs", 0, "GPUs of the job"),'
-    copy.insert("features/keys.py", '    Feature("hs06_job"', key)
+    copy.insert("features/facts.py", '    Feature("hs06_job"', key)
     copy.insert("features/facts.py", "    hs06_job: float | None = None", "    gpus: int | None = None")
     program = "from drainwise.features.facts import HostFacts, JobFacts, job_values\n"
     assert copy.run(program + "print(job_values(JobFacts(gpus=2), HostFacts())['gpus'])") == "2\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.features.keys import KEYS
+from drainwise.features.facts import KEYS
 from drainwise.pilotad.attributes import ATTRIBUTES
 
 ROOT = Path(__file__).parents[1]

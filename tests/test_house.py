@@ -19,7 +19,7 @@ HOOKS = ["htcondor.node.prepare_hook", "htcondor.node.update_hook", "htcondor.no
 HOOKS += ["slurm.node.prolog", "slurm.node.task_prolog", "slurm.node.epilog", "slurm.node.host_list", "features.host"]
 TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logging", "argparse", "subprocess"}
 TOO_EXPENSIVE |= {"collections", "functools", "contextlib", "tempfile", "configparser", "socket", "signal", "site"}
-OPTIONAL = {"common.written_file": "tomli", "page.html_page": "jinja2"}
+OPTIONAL = {"common.typed_table": "tomli", "page.html_page": "jinja2"}
 """A package that a module of a plain room uses where it is there."""
 
 

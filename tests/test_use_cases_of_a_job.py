@@ -15,7 +15,7 @@ import pytest
 
 from drainwise.cli.main import main
 from drainwise.facts.waste import kill_waste, remaining
-from drainwise.features.keys import BY_NAME
+from drainwise.features.facts import BY_NAME
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm.jobs.admin_comment import Published, comment_text
 from made_up_node import PYTHON, Job, Node, Programs, run_as

@@ -20,7 +20,7 @@ library, runtime_dir, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sys.path.append(library)
 
 from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running  # noqa: E402
-from drainwise.common.faults import Faults  # noqa: E402
+from drainwise.common.service import Faults  # noqa: E402
 from drainwise.node.settings import NodeSettings  # noqa: E402
 from drainwise.node.settings_file import SettingsFile  # noqa: E402
 from drainwise.slurm.jobs.commands import SlurmCommands  # noqa: E402

@@ -16,7 +16,7 @@ from benchmarks.deciding import SITE
 from benchmarks.figures import Figure
 from benchmarks.hard_pools import decide as choose
 from benchmarks.made_up_room import NOW
-from drainwise.pilotad.waste_curve import MOST_POINTS
+from drainwise.pilotad.values import MOST_POINTS
 from drainwise.reclaim.choose.problem import Real, Whole
 from drainwise.reclaim.columns import Columns
 from drainwise.reclaim.figures import figures_of

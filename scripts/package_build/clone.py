@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import Any
 
-from drainwise.common.written_file import from_toml
+from drainwise.common.typed_table import from_toml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGES = ("drainwise-node", "drainwise", "drainwise-condor", "drainwise-slurm")

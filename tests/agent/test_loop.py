@@ -14,6 +14,7 @@ from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
+from drainwise.common.service import Notifier
 from drainwise.facts.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
 from drainwise.journal.remembered import unmet_event
@@ -21,7 +22,6 @@ from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim import history
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.requests.request import RequestFiles
-from drainwise.service.notify import Notifier
 
 from .memory_pool import NOW, SETTINGS, AlicesPool, Lines
 

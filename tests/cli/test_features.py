@@ -20,7 +20,7 @@ from drainwise.cli import features
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_values
 from drainwise.features.read import open_features
-from drainwise.features.serve.server import FeatureServer
+from drainwise.features.serve import FeatureServer
 from drainwise.features.write import write_directory
 
 Run = Callable[..., int]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli.main import main
-from drainwise.common.written_file import toml_reader
+from drainwise.common.typed_table import toml_reader
 from drainwise.local.job import AccountQuota, LocalNode
 from drainwise.local.store import LocalStore
 from drainwise.validate import machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.common.backoff import Backoff, delay
+from drainwise.common.service import Backoff, delay
 
 
 def test_pauses_double_from_the_first_to_the_longest() -> None:

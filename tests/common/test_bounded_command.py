@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.bounded_command import run_bounded
+from drainwise.common.bounded_command import Running
 from drainwise.facts.errors import PoolUnreachable
 from real_daemons.waiting import wait_for
 
@@ -18,12 +18,12 @@ LARGE = 500_000
 
 
 def test_what_goes_in_and_what_comes_out_may_be_larger_than_a_pipe() -> None:
-    answer = run_bounded(["/bin/sh", "-c", "cat; echo why >&2; exit 3"], PATH, 10, "x" * LARGE)
+    answer = Running(["/bin/sh", "-c", "cat; echo why >&2; exit 3"], PATH, 10, "x" * LARGE).answer()
     assert (answer.code, answer.out, answer.said) == (3, b"x" * LARGE, "why")
 
 
 def test_a_command_that_does_not_read_still_answers() -> None:
-    assert run_bounded(["/bin/echo", "42"], PATH, 10, "x" * LARGE).text == "42\n"
+    assert Running(["/bin/echo", "42"], PATH, 10, "x" * LARGE).answer().text == "42\n"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_command_that_does_not_read_still_answers() -> None:
 )
 def test_its_time_is_bounded_and_nothing_of_it_stays(line: str, tmp_path: Path) -> None:
     with pytest.raises(PoolUnreachable, match=r"sh did not answer within 0\.3 s"):
-        run_bounded(["/bin/sh", "-c", f"echo $$ >{tmp_path}/pid; {line}"], PATH, 0.3)
+        Running(["/bin/sh", "-c", f"echo $$ >{tmp_path}/pid; {line}"], PATH, 0.3).answer()
     group = int((tmp_path / "pid").read_text())
     # Killed is not yet gone: the kernel may need a moment.
     wait_for(lambda: not [path for path in Path("/proc").glob("[0-9]*/stat") if _group_of(path) == group], 10, "an end")
@@ -54,12 +54,12 @@ def _group_of(stat: Path) -> int:
 
 def test_it_may_not_fill_the_memory() -> None:
     with pytest.raises(PoolUnreachable, match="printed more than 1 MiB"):
-        run_bounded(["/bin/sh", "-c", "yes"], PATH, 20, most=1 << 20)
+        Running(["/bin/sh", "-c", "yes"], PATH, 20, most=1 << 20).answer()
 
 
 def test_what_it_complains_of_without_end_costs_no_memory() -> None:
     """Millions of words on its stderr, and still an answer."""
-    answer = run_bounded(["/bin/sh", "-c", "yes no | head -c 60000000 >&2; echo 42"], PATH, 20)
+    answer = Running(["/bin/sh", "-c", "yes no | head -c 60000000 >&2; echo 42"], PATH, 20).answer()
     assert (answer.code, answer.text) == (0, "42\n") and answer.said.startswith("no no no ") and len(answer.said) == 200
     assert len(answer.whole) <= 1 << 20
 
@@ -68,18 +68,18 @@ def test_its_code_is_told_where_the_parent_ignored_its_children() -> None:
     """SIGCHLD is inherited; ignored, every child would seem to end with 0."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        assert run_bounded(["/bin/sh", "-c", "exit 7"], PATH, 10).code == 7
+        assert Running(["/bin/sh", "-c", "exit 7"], PATH, 10).answer().code == 7
     finally:
         signal.signal(signal.SIGCHLD, before)
 
 
 def test_one_that_is_not_there_is_named() -> None:
     with pytest.raises(PoolUnreachable, match="/nowhere/qsub cannot be run: No such file"):
-        run_bounded(["/nowhere/qsub"], PATH, 1)
+        Running(["/nowhere/qsub"], PATH, 1).answer()
 
 
 def test_what_it_complains_of_is_one_printable_line() -> None:
     """HOSTILE 41: escape sequences and newlines do not reach a terminal or a log."""
-    answer = run_bounded(["/bin/sh", "-c", r"printf 'a\033[31m\nb\r\n%0999d' 1 >&2; kill -9 $$"], PATH, 5)
+    answer = Running(["/bin/sh", "-c", r"printf 'a\033[31m\nb\r\n%0999d' 1 >&2; kill -9 $$"], PATH, 5).answer()
     assert answer.code == -9
     assert answer.complaint.startswith("a[31m b 000") and len(answer.complaint) == 200

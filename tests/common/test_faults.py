@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 
 
 def test_a_fault_is_said_once_and_once_when_it_is_over() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from drainwise.features.job_token import TOKEN_FILE
 from drainwise.features.read import open_features
-from drainwise.features.serve.server import FeatureServer
+from drainwise.features.serve import FeatureServer
 from drainwise.node import with_twins
 from drainwise.siteconfig import FeaturesSection, SiteConfig
 from made_up_node import Node, Programs, public_directory, run_as, write

@@ -19,8 +19,7 @@ import pytest
 from condor_jobs import scripted
 from condor_pool import Ad, CondorPool
 from drainwise.features import planned_shutdown
-from drainwise.features.check import check
-from drainwise.features.check_key import ERROR
+from drainwise.features.check import ERROR, check
 from drainwise.features.read import open_features
 from drainwise.htcondor.setup.render import render
 from drainwise.install.rendered_tree import write_tree

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.written_file import toml_reader
+from drainwise.common.typed_table import toml_reader
 from drainwise.local.job import ENDED
 from drainwise.local.store import LocalStore
 from interpreters import OLD, interpreter

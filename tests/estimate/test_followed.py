@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.estimate import followed
 from drainwise.estimate.followed import FollowedRecords, core_power_here
 from drainwise.facts.errors import UsageError

@@ -21,8 +21,9 @@ from drainwise.estimate.records.record import (
     Finished,
     lines_in,
 )
-from drainwise.estimate.records.sacct import moment_of, seconds_of, size_of
+from drainwise.estimate.records.sacct import moment_of, seconds_of
 from drainwise.facts.errors import UsageError
+from drainwise.facts.units import parse_amount
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.queues.records import Records
 
@@ -240,7 +241,8 @@ def test_times_of_slurm(text: str, seconds: float | None) -> None:
 
 def test_sizes_and_moments_of_slurm() -> None:
     """1024-based sizes; times as ISO in UTC or as a number; anything else is unknown."""
-    assert [size_of(text) for text in ("0", "1K", "1.5G", "-1", "1X", "", "nan")] == [0, 1024, 1.5 * 2**30] + [None] * 4
+    texts, sizes = ("0", "1K", "1.5G", "-1", "1X", "", "nan"), [0, 1024, 1.5 * 2**30]
+    assert [parse_amount(text) for text in texts] == [*sizes, *[None] * 4]
     assert moment_of("2026-11-21T15:00:00") == moment_of("1795273200") == 1795273200
     assert [moment_of(text) for text in ("Unknown", "None", "", "2026-13-01T00:00:00", "-1")] == [None] * 5
 

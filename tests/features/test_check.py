@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.features.check import MOST_UNKNOWN, check
-from drainwise.features.check_key import (
+from drainwise.features.check import (
     ABSENT,
     ERROR,
     INFO,
+    MOST_UNKNOWN,
     OK,
     PROBE_ERRORS,
     PROBE_WARNINGS,
     WARNING,
     KeyVerdict,
+    check,
     worst,
 )
-from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values
-from drainwise.features.keys import KEYS
+from drainwise.features.facts import KEYS, HostFacts, JobFacts, deadline_values, job_values, machine_values
 from drainwise.features.read import open_features
-from drainwise.features.serve.server import FeatureServer
+from drainwise.features.serve import FeatureServer
 from drainwise.features.write import write_directory
 
 NOW = 1795249000

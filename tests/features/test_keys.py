@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.features.keys import BY_NAME, INTEGER, JOB, KEYS, MACHINE, keys_of
+from drainwise.features.facts import BY_NAME, INTEGER, JOB, KEYS, MACHINE, keys_of
 from interpreters import PYTHONS, interpreter
 
 PLUGINS = str(Path(drainwise.__file__).parent.parent)
@@ -103,7 +103,7 @@ def test_the_modules_of_the_hooks_import_nothing_expensive(python: str) -> None:
     code = (
         f"import sys; sys.path.insert(0, {PLUGINS!r}); sys.dont_write_bytecode = True; before = set(sys.modules)\n"
         "from drainwise.common import local_file\n"
-        "from drainwise.features import facts, host, keys, planned_shutdown, write, read\n"
+        "from drainwise.features import facts, host, planned_shutdown, write, read\n"
         "loaded = sorted(set(sys.modules) - before); import json; print(json.dumps(loaded))"
     )
     done = subprocess.run([interpreter(python), "-I", "-S", "-c", code], check=True, capture_output=True, text=True)

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drainwise.common.local_file import create_file, read_small, replace_file, shown, split_path
+from drainwise.common.local_file import (
+    create_file,
+    read_json,
+    read_small,
+    replace_file,
+    shown,
+    small_text,
+    split_path,
+)
 from drainwise.facts.errors import FeatureError
 from real_daemons.waiting import wait_for
 
@@ -211,3 +219,27 @@ def test_replacing_leaves_no_temporary_file_and_no_descriptor(tmp_path: Path, fd
     assert fds() == before
     assert sorted(os.listdir(tmp_path)) == ["full", "key"]
     os.close(directory)
+
+
+def test_a_file_is_replaced_in_a_directory_given_by_its_path(tmp_path: Path, fds: Callable[[], int]) -> None:
+    before = fds()
+    replace_file("key", b"8\n", str(tmp_path))
+    assert small_text(str(tmp_path / "key"), LIMIT) == "8"
+    with pytest.raises(FileNotFoundError):
+        replace_file("key", b"8\n", str(tmp_path / "absent"))
+    assert fds() == before
+
+
+@pytest.mark.parametrize("content", [b"{", b"[" * LIMIT, b"\xff"])
+def test_what_is_no_json_is_told_from_no_file(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "file"
+    assert read_json(str(file), LIMIT) is None
+    file.write_bytes(b'{"a": [1]}')
+    assert read_json(str(file), LIMIT) == {"a": [1]}
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"."):
+        read_json(str(file), LIMIT)
+    file.write_bytes(b" " * (LIMIT + 1))
+    with pytest.raises(FeatureError, match="longer than"):
+        read_json(str(file), LIMIT)
+    assert small_text(str(file), LIMIT) is None

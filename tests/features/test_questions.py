@@ -9,8 +9,7 @@ import pytest
 from drainwise.cli.main import main
 from drainwise.facts.errors import FeatureError
 from drainwise.features import questions
-from drainwise.features.read import open_features
-from drainwise.features.reader import FeatureReader
+from drainwise.features.read import FeatureReader, open_features
 
 NOW = 1_795_249_000
 MACHINE = {"total_cpu": "24", "jobslots": "12"}

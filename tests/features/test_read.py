@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_values
-from drainwise.features.read import DirectoryReader, open_features
-from drainwise.features.reader import FeatureReader, parse_decimal, parse_integer, parse_text
+from drainwise.features.read import (
+    DirectoryReader,
+    FeatureReader,
+    open_features,
+    parse_decimal,
+    parse_integer,
+    parse_text,
+)
 from drainwise.features.write import write_directory
 
 if TYPE_CHECKING:
@@ -36,7 +42,6 @@ def test_what_the_writer_wrote_is_read_back(tmp_path: Path) -> None:
     assert machine.decimal("hs06") == 300.5
     assert machine.decimal("total_cpu") == 24.0
     assert machine.integer("shutdowntime") is None
-    assert machine.present() == ["hs06", "total_cpu"]
     assert job_reader.text("job_id") == "ap1#12.0"
     assert job_reader.integer("max_rss_bytes") == 2**62
     assert job_reader.decimal("hs06_job") == 100.166667
@@ -121,8 +126,9 @@ def test_a_directory_that_is_none_is_a_problem_and_its_keys_are_absent(tmp_path:
         reader = open_features(str(tmp_path / name))
         assert reader.text("hs06") is None
         assert expected.partition(", found")[0] in (reader.problem() or "")
+        assert isinstance(reader, DirectoryReader)
         with pytest.raises(FeatureError):
-            reader.present()
+            reader.names()
 
 
 def test_strange_files_are_errors_at_once(tmp_path: Path, reader: FeatureReader) -> None:
@@ -170,11 +176,11 @@ def test_a_directory_removed_and_made_again_is_an_absent_key_in_between(tmp_path
     assert seen == {24, None}
 
 
-def test_names_lists_strangers_too_and_present_only_keys(tmp_path: Path, reader: FeatureReader) -> None:
+def test_names_lists_strangers_too(tmp_path: Path, reader: FeatureReader) -> None:
     (tmp_path / "hs06").write_text("1\n")
     (tmp_path / "notes").write_text("1\n")
+    assert isinstance(reader, DirectoryReader)
     assert reader.names() == ["hs06", "notes"]
-    assert reader.present() == ["hs06"]
 
 
 @given(st.integers(0, 2**63 - 1))

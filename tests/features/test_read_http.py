@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import FeatureError
-from drainwise.features.read import open_features
-from drainwise.features.read_http import TIMEOUT_SECS, HttpReader, lifetime_secs
-from drainwise.features.serve.server import FeatureServer, tls_context
+from drainwise.features.read import TIMEOUT_SECS, HttpReader, open_features
+from drainwise.features.read_http import lifetime_secs
+from drainwise.features.serve import FeatureServer, tls_context
 from drainwise.features.write import write_directory
 from own_certificate import own_certificate
 
@@ -125,8 +125,6 @@ def test_keys_are_read_over_http_like_from_a_directory(served: FeatureServer) ->
     assert reader.integer("allocated_cpu") == 8
     assert reader.integer("shutdowntime_job") == 1795249000
     assert reader.integer("wall_limit_secs") is None
-    assert reader.names("job") == ["allocated_cpu", "shutdowntime_job"]
-    assert reader.present() == ["allocated_cpu", "shutdowntime_job"]
     assert reader.problem() is None
     assert open_features(f"{served.url}/job/").integer("allocated_cpu") == 8
 

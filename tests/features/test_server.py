@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import drainwise.features.job_token
-import drainwise.features.serve.served_tree
-import drainwise.features.serve.server
+import drainwise.features.serve
+import drainwise.features.served_key
 from drainwise.facts.errors import FeatureError
+from drainwise.features.facts import BY_NAME
 from drainwise.features.job_token import TOKEN_FILE, make_token
-from drainwise.features.keys import BY_NAME
-from drainwise.features.serve.served_tree import path_of
-from drainwise.features.serve.server import FeatureServer
+from drainwise.features.serve import FeatureServer
+from drainwise.features.served_key import path_of
 from drainwise.features.write import write_directory
 
 
@@ -254,7 +254,7 @@ def test_when_all_places_are_taken_the_longest_silent_one_goes(
     server: FeatureServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that has begun to ask stays."""
-    monkeypatch.setitem(drainwise.features.serve.server.FAIR_SECS, False, 0.05)
+    monkeypatch.setitem(drainwise.features.serve.FAIR_SECS, False, 0.05)
     monkeypatch.setattr(server, "_most", 3)
     port = server.server_address[1]
     asking, first, second = (socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(3))
@@ -282,7 +282,7 @@ def test_a_root_or_port_that_cannot_be_is_a_clear_error(tmp_path: Path, server: 
 
 
 def test_the_examples_in_the_docstrings_are_true() -> None:
-    assert doctest.testmod(drainwise.features.serve.served_tree) == (0, 1)
+    assert doctest.testmod(drainwise.features.served_key) == (0, 1)
     assert doctest.testmod(drainwise.features.job_token) == (0, 1)
 
 

@@ -11,7 +11,7 @@ from apart import apart
 from drainwise.cli.main import main
 from drainwise.facts.errors import FeatureError
 from drainwise.features.read import open_features
-from drainwise.features.shutdown_command import checked_command
+from drainwise.features.virtual_machine import checked_command
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the command must be root's")
 

@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 
 import drainwise.features.facts
 from drainwise.features.facts import (
+    JOB,
+    MACHINE,
     HostFacts,
     JobFacts,
     deadline_values,
     earlier_deadline,
     job_values,
+    keys_of,
     machine_values,
     plain,
     scaled_down,
 )
-from drainwise.features.keys import JOB, MACHINE, keys_of
 
 HOST = HostFacts(
     total_cpu=24,

@@ -13,7 +13,7 @@ import pytest
 
 from drainwise.cli.main import main
 from drainwise.facts.errors import FeatureError
-from drainwise.features.vm_metadata import find_locations
+from drainwise.features.virtual_machine import find_locations
 from drainwise.features.write import write_directory
 
 FOUND = {"MACHINEFEATURES": "https://n1:8443/machine", "JOBFEATURES": "https://n1:8443/job"}
@@ -156,7 +156,7 @@ def test_a_command_finds_its_directories_by_the_metadata(
 ) -> None:
     """What the environment names counts first."""
     monkeypatch.setattr(
-        "drainwise.features.vm_metadata.find_locations.__defaults__",
+        "drainwise.features.virtual_machine.find_locations.__defaults__",
         ("", str(tmp_path / "kept"), str(tmp_path / "number")),
     )
     write_directory(str(tmp_path / "job"), {"allocated_cpu": "8"})

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import classad2
 import pytest
 
-from drainwise.features.check import check
-from drainwise.features.check_key import ERROR
+from drainwise.features.check import ERROR, check
 from drainwise.features.read import open_features
 from drainwise.htcondor.node.prepare_hook import host_side, job_side
 from drainwise.node.settings import NodeSettings

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.features.serve.server import FeatureServer, tls_context
+from drainwise.features.serve import FeatureServer, tls_context
 from drainwise.install.features_probe import FeatureServerFacts, features_findings, judge_server, server_facts
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import FeaturesSection, SiteConfig

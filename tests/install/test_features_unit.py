@@ -17,7 +17,7 @@ import pytest
 
 from drainwise.cli import features
 from drainwise.features.job_token import features_url, make_token
-from drainwise.features.read_http import HttpReader
+from drainwise.features.read import HttpReader
 from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.features_unit import FEATURES_UNIT, features_unit
 from drainwise.siteconfig import FeaturesSection, SiteConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.written_file import toml_reader
+from drainwise.common.typed_table import toml_reader
 from drainwise.htcondor.launch.settings import CondorLaunchSettings, condor_settings
 from drainwise.htcondor.launch.submission import unfit as condor_unfit
 from drainwise.launch.files.launch_file import load_launch

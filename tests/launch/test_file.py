@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from all_but_one import all_but_one
-from drainwise.common.written_file import toml_reader
+from drainwise.common.typed_table import toml_reader
 from drainwise.facts.errors import UsageError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import Resources

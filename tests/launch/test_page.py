@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.written_file import toml_reader
+from drainwise.common.typed_table import toml_reader
 from drainwise.launch.choice.work import WEIGHT
 from drainwise.launch.files.job_reader import _JOB
 

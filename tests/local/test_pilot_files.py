@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.facts.client_rules import ClientRules
 from drainwise.local.job import RUNNING, JobRequest, LocalJob
 from drainwise.local.pilot_files import SiteNotices

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
-from drainwise.facts.stated_curve import between
+from drainwise.facts.cut_deadline import between
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.waste_curve import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, running_since
-from drainwise.pilotad.waste_curve import curve_points
+from drainwise.pilotad.values import curve_points
 from drainwise.simulate.policies.clairvoyant import waste_when_ended
 from more_examples import more_examples
 

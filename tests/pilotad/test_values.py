@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilotad.values import EARLIEST, LATEST, decimal, decimal_text, flag, priority, unix_time, whole
+from drainwise.pilotad.attributes import FLAG, PRIORITY, TIME
+from drainwise.pilotad.values import EARLIEST, LATEST, READ, decimal, decimal_text, whole
 
 NOT_NUMBERS = ["", "-", "+5", "1_000", "0x10", "1e9", "1.5", "5 5", "--5", "nan", "inf", "1e309", "5L", "٣", "５", "²"]
 
@@ -21,8 +22,8 @@ def test_whole_numbers_of_up_to_19_digits(number: int) -> None:
 def test_nothing_else_is_a_whole_number(text: str) -> None:
     """36: what int() would take and what would make it slow are both unknown."""
     assert whole(text.encode()) is None
-    assert unix_time(text.encode()) is None
-    assert priority(text.encode()) is None
+    assert READ[TIME](text.encode()) is None
+    assert READ[PRIORITY](text.encode()) is None
 
 
 @pytest.mark.parametrize("text", [text for text in NOT_NUMBERS if text != "1.5"] + ["1.", ".5", "1.-5", "1.5.5", "-.5"])
@@ -50,7 +51,7 @@ def test_decimal_text_is_the_shortest_plain_one(value: float, text: str) -> None
 )
 def test_times_lie_between_2000_and_2100(text: int, value: int | None) -> None:
     """37: 1970 is not when a payload started, and 2106 not when it ends."""
-    assert unix_time(str(text).encode()) == value
+    assert READ[TIME](str(text).encode()) == value
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_times_lie_between_2000_and_2100(text: int, value: int | None) -> None:
 )
 def test_priorities_are_clamped(text: int, value: int) -> None:
     """39: extreme ones become the largest that every reader can hold."""
-    assert priority(str(text).encode()) == value
+    assert READ[PRIORITY](str(text).encode()) == value
 
 
 @pytest.mark.parametrize(
@@ -67,4 +68,4 @@ def test_priorities_are_clamped(text: int, value: int) -> None:
 )
 def test_flags(text: bytes, value: bool | None) -> None:
     """True and False in any case, no other word."""
-    assert flag(text) is value
+    assert READ[FLAG](text) is value

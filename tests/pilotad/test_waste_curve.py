@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.node.startd_cron import literal
-from drainwise.pilotad.codec import as_plain, from_plain
+from drainwise.pilotad import attributes
 from drainwise.pilotad.pilot_ad import parse_pilot_ad, pilot_ad_text
-from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.waste_curve import TEXT_LIMIT, curve_points, curve_text, curve_value, sound_curve
+from drainwise.pilotad.report import PilotReport, as_plain, from_plain
+from drainwise.pilotad.values import READ, TEXT_LIMIT, curve_points, curve_text, sound_curve
 from drainwise.slurm.jobs.admin_comment import LONGEST, Published, comment_text, published_in
 
 NOW = 1795249000
@@ -58,7 +58,7 @@ def test_what_is_written_is_read(these: list[tuple[int, int, int]]) -> None:
 def test_any_other_text_says_nothing(odd: str) -> None:
     assert curve_points(odd) is None
     assert sound_curve(odd) is None
-    assert curve_value(odd.encode()) is None
+    assert READ[attributes.CURVE](odd.encode()) is None
 
 
 @given(st.one_of(st.none(), st.integers(), st.binary(), st.text(), st.lists(st.integers())))

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.waste_curve import curve_text
+from drainwise.pilotad.values import curve_text
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.columns import claimed_values
 from drainwise.reclaim.settings import ReclaimSettings

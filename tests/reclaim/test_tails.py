@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from drainwise.facts.cut_deadline import cut_waste
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.waste_curve import curve_text
+from drainwise.pilotad.values import curve_text
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History

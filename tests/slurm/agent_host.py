@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from drainwise.common.bounded_command import MOST_OUTPUT, Running
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
 from drainwise.pilotad.jobstatus import write_jobstatus

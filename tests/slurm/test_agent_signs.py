@@ -11,10 +11,9 @@ from typing import cast
 
 import pytest
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults, Notifier
 from drainwise.common.wake import Wake
 from drainwise.node.settings import NodeSettings
-from drainwise.service.notify import Notifier
 from drainwise.slurm.node_agent import agent as node_agent
 from drainwise.slurm.node_agent.agent import serve
 from drainwise.slurm.node_agent.round import NodeAgent

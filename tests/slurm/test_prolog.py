@@ -9,8 +9,7 @@ import time
 import pytest
 
 from drainwise.common.wake import Wake
-from drainwise.features.check import check
-from drainwise.features.check_key import ERROR
+from drainwise.features.check import ERROR, check
 from drainwise.features.host import scratch_bytes
 from drainwise.features.read import open_features
 from made_up_node import Ran, contents, run_as, write

@@ -16,6 +16,7 @@ from drainwise.agent.loop import Loop
 from drainwise.agent.metrics import Metrics
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
+from drainwise.common.service import Notifier
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.partial_return import PartialReturn
@@ -24,7 +25,6 @@ from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request import RequestFiles
-from drainwise.service.notify import Notifier
 from memory_pool import MemoryPool
 
 BEGIN = 1_795_249_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common import written_file
+from drainwise.common import typed_table
 from drainwise.facts.errors import ConfigurationError
 from drainwise.validate.request import Request, as_json, load_request, release_can_thread, request_of
 from drainwise.validate.thresholds import DOCUMENT, MCM, as_table
@@ -41,7 +41,7 @@ LEAST: dict[str, object] = {
 
 def test_a_request_in_toml(tmp_path: Path) -> None:
     """All keys; filter and match efficiency are multiplied, {here} is the request's directory."""
-    if written_file.toml_reader() is None:
+    if typed_table.toml_reader() is None:
         pytest.skip("this Python reads no TOML")
     (tmp_path / "request.toml").write_text(TOML)
     request = load_request(str(tmp_path / "request.toml"))
@@ -98,7 +98,7 @@ def test_wrong_thresholds_are_named(change: dict[str, object], expected: str) ->
 
 def test_without_a_toml_reader_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An older Python without tomli says that JSON works, or what to install."""
-    monkeypatch.setattr(written_file, "_TOML_READERS", ("no_such_module",))
+    monkeypatch.setattr(typed_table, "_TOML_READERS", ("no_such_module",))
     (tmp_path / "request.toml").write_text(TOML)
     with pytest.raises(ConfigurationError, match=r"request\.toml.*JSON.*\.json.*Python 3\.11 or the package tomli"):
         load_request(str(tmp_path / "request.toml"))
@@ -181,7 +181,7 @@ def test_whether_a_program_threads_is_said_or_known() -> None:
 )
 def test_what_is_no_request_file(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
     """Half a file, keys twice, NaN, endless nesting: one line that names the file."""
-    if name.endswith("toml") and written_file.toml_reader() is None:
+    if name.endswith("toml") and typed_table.toml_reader() is None:
         pytest.skip("this Python reads no TOML")
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigurationError, match=f"{name}: .*{expected}"):

@@ -15,7 +15,7 @@ from typing import Any
 
 from drainwise.agent.act import carry_out
 from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome, PoolView, doubted_pilots, view_of
-from drainwise.common.backoff import Backoff
+from drainwise.common.service import Backoff
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
 from drainwise.journal.entries import decision_event, followup_event
 from drainwise.journal.event import Event, Kind, Outcome, number

@@ -16,14 +16,13 @@ from drainwise.agent.cycle_facts import Act, CycleOutcome
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
-from drainwise.common.backoff import delay
+from drainwise.common.service import Notifier, delay
 from drainwise.facts.errors import DrainwiseError
 from drainwise.facts.units import duration
 from drainwise.journal.entries import state_event
 from drainwise.journal.event import Outcome, State
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory
-from drainwise.service.notify import Notifier
 
 _LOOK_FOR_LOCK = 0.1  # seconds between two looks of one that stands by
 _LONGEST_SLEEP = 3600.0

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from drainwise.cli.screen.wanted import STATES, PilotFilter
 from drainwise.facts.errors import UsageError
-from drainwise.facts.written_units import format_duration, parse_duration
+from drainwise.facts.units import format_duration, parse_duration
 
 _FILTERS = ("user", "account", "node", "state")
 

@@ -18,7 +18,7 @@ from drainwise.cli.on_request import (
     run_request,
 )
 from drainwise.cli.pool_options import add_pool_options, open_pool
-from drainwise.common.written_file import read_text
+from drainwise.common.typed_table import read_text
 from drainwise.facts.errors import UsageError
 
 MOST_NODES = 100_000

@@ -11,7 +11,7 @@ from drainwise.cli.estimate_tables import compared_lines, survey_lines
 from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import document, json_text, write_whole
 from drainwise.common.printable import printable
-from drainwise.common.written_file import from_json, read_text
+from drainwise.common.typed_table import from_json, read_text
 from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
 from drainwise.estimate.records.record import lines_in, opened

@@ -17,11 +17,11 @@ from drainwise.cli.feature_commands.virtual_machine import add_virtual_machine, 
 from drainwise.cli.feature_commands.write import add_write, remove, write
 from drainwise.cli.text import document
 from drainwise.facts.errors import FeatureError
-from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, keys_of
+from drainwise.features.facts import BY_NAME, DECIMAL, INTEGER, keys_of
 
 if TYPE_CHECKING:
-    from drainwise.features.check_key import KeyVerdict
-    from drainwise.features.reader import FeatureReader
+    from drainwise.features.check import KeyVerdict
+    from drainwise.features.read import FeatureReader
 
     Shown = dict[str, dict[str, "int | float | str"]]
 
@@ -96,9 +96,8 @@ def _print_values(shown: Shown, readers: dict[str, FeatureReader]) -> None:
 def _check(readers: dict[str, FeatureReader], as_json: bool) -> int:
     from dataclasses import asdict
 
-    from drainwise.features.check import check
-    from drainwise.features.check_key import ERROR, WARNING, worst
-    from drainwise.features.keys import JOB, MACHINE
+    from drainwise.features.check import ERROR, WARNING, check, worst
+    from drainwise.features.facts import JOB, MACHINE
 
     verdicts = check(readers.get(MACHINE), readers.get(JOB), int(time.time()))
     if as_json:

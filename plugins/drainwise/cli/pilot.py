@@ -206,7 +206,7 @@ def _chunks(
 def _end_machine(environment: Mapping[str, str]) -> int:
     """Run the site's command that destroys this virtual machine; its exit code. Raises FeatureError."""
     from drainwise.features.read import open_features
-    from drainwise.features.shutdown_command import shut_down
+    from drainwise.features.virtual_machine import shut_down
 
     location = environment.get("MACHINEFEATURES")
     if not location:
@@ -216,7 +216,7 @@ def _end_machine(environment: Mapping[str, str]) -> int:
 
 def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> RunTimeEstimates:
     """Read run-time estimates from the file of finished payloads; the site states the power of a core here."""
-    from drainwise.common.faults import Faults
+    from drainwise.common.service import Faults
     from drainwise.estimate.followed import FollowedRecords, core_power_here
 
     return FollowedRecords(os.path.realpath(path), core_power_here(environment, cores), Faults(log))

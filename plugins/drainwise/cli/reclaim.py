@@ -147,7 +147,7 @@ def _loop(args: argparse.Namespace) -> int:
     from drainwise.agent.cycle import NullJournal
     from drainwise.agent.export.observers import observers_of
     from drainwise.agent.signals import AgentSignals
-    from drainwise.service.notify import Notifier
+    from drainwise.common.service import Notifier
 
     setup = setup_of(args)  # a wrong site file ends it before a file is made
     acting = setup.acting

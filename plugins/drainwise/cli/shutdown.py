@@ -13,8 +13,7 @@ from drainwise.cli.arguments import seconds
 from drainwise.cli.text import document
 from drainwise.common.local_file import make_public
 from drainwise.facts.errors import ConfigurationError, FeatureError, UsageError
-from drainwise.facts.units import duration
-from drainwise.facts.written_units import parse_duration
+from drainwise.facts.units import duration, parse_duration
 from drainwise.features import planned_shutdown
 from drainwise.node.settings import NodeSettings, load
 

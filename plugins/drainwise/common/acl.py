@@ -25,15 +25,11 @@ def decode(blob: bytes) -> list[Entry]:
     """Decode a list as the kernel stores it; raises ValueError for another version of the format."""
     if len(blob) % 8 != 4 or int.from_bytes(blob[:4], "little") != _VERSION:
         raise ValueError("an access control list of an unknown version")
-    whole = int.from_bytes
-    return [
-        (
-            whole(blob[at : at + 2], "little"),
-            whole(blob[at + 2 : at + 4], "little"),
-            whole(blob[at + 4 : at + 8], "little"),
-        )
-        for at in range(4, len(blob), 8)
-    ]
+
+    def whole(begin: int, end: int) -> int:
+        return int.from_bytes(blob[begin:end], "little")
+
+    return [(whole(at, at + 2), whole(at + 2, at + 4), whole(at + 4, at + 8)) for at in range(4, len(blob), 8)]
 
 
 def encode(entries: list[Entry]) -> bytes:

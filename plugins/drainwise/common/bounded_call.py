@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable
 
@@ -39,7 +39,7 @@ def within(seconds: float, call: Callable[[], T], what: str) -> T:
     Raises a DrainwiseError that `call` raised; PoolUnreachable ("`what` …") when the time is over, or the child failed
     or died in any other way.
     """
-    with closing(several_within(seconds, lambda: (call(),), what)) as values:
+    with closing(several_within(seconds, partial(_alone, call), what)) as values:
         return next(values)
 
 
@@ -82,6 +82,10 @@ def each_within(
             asked.close()
 
 
+def _alone(call: Callable[[], T]) -> tuple[T]:
+    return (call(),)
+
+
 def _answered(under_way: Mapping[int, tuple[float, BoundedCall[T]]]) -> list[int]:
     """Return the calls that have begun to answer or whose time is over, as soon as there is one."""
     poll = select.poll()
@@ -91,10 +95,6 @@ def _answered(under_way: Mapping[int, tuple[float, BoundedCall[T]]]) -> list[int
     ready = {descriptor for descriptor, _ in poll.poll(max(0.0, left) * 1000)}
     now = time.monotonic()
     return [place for place, (end, asked) in under_way.items() if asked.reader in ready or end <= now]
-
-
-def _alone(call: Callable[[], T]) -> tuple[T]:
-    return (call(),)
 
 
 class ForkedChild:
@@ -161,8 +161,27 @@ class BoundedCall(Generic[T]):
 
         left: seconds that the first one may still take, where some of them have passed; what is there is read anyway.
         """
-        for value in _values(self.reader, self._seconds, self._what, left):
-            yield cast("T", value)
+        what, pipe = self._what, _Pipe(self.reader)
+        with io.BufferedReader(pipe, 1 << 20) as stream:
+            while True:
+                try:
+                    pipe.end = time.monotonic() + (self._seconds if left is None else max(0.0, left))
+                    left = None
+                    more, value = pickle.load(stream)  # noqa: S301 - from our own child, through a pipe of ours
+                except OverflowError:
+                    raise PoolUnreachable(f"{what} answered with more than {_MOST >> 30} GiB") from None
+                except (TimeoutError, EOFError, pickle.UnpicklingError):
+                    if time.monotonic() >= pipe.end:  # also of a child that has ended itself since
+                        raise PoolUnreachable(f"{what} did not answer within {self._seconds:g} s") from None
+                    raise PoolUnreachable(f"{what} cannot be asked: the process that asked died") from None
+                if more:
+                    yield value
+                elif value is None:
+                    return
+                elif isinstance(value, DrainwiseError):
+                    raise value
+                else:
+                    raise PoolUnreachable(f"{what} cannot be asked: {value}")
 
     def close(self) -> None:
         """End it; no answer within the time: whatever it waits for, it waits for it no longer."""
@@ -188,37 +207,6 @@ def _answer(call: Callable[[], Iterable[object]], seconds: float, writer: int) -
     return 0
 
 
-def _values(reader: int, seconds: float, what: str, left: float | None) -> Iterator[object]:
-    """Yield the values that the child sends until it says that there are no more; `left`: see `BoundedCall.values`."""
-    pipe = _Pipe(reader)
-    with io.BufferedReader(pipe, 1 << 20) as stream:
-        while True:
-            try:
-                pipe.end = time.monotonic() + (seconds if left is None else max(0.0, left))
-                left = None
-                more, value = pickle.load(stream)  # noqa: S301 - from our own child, through a pipe of ours
-            except OverflowError:
-                raise PoolUnreachable(f"{what} answered with more than {_MOST >> 30} GiB") from None
-            except (_TimeOverError, EOFError, pickle.UnpicklingError) as fault:
-                if (
-                    isinstance(fault, _TimeOverError) or time.monotonic() >= pipe.end
-                ):  # also of a child that has ended itself since
-                    raise PoolUnreachable(f"{what} did not answer within {seconds:g} s") from None
-                raise PoolUnreachable(f"{what} cannot be asked: the process that asked died") from None
-            if more:
-                yield value
-            elif value is None:
-                return
-            elif isinstance(value, DrainwiseError):
-                raise value
-            else:
-                raise PoolUnreachable(f"{what} cannot be asked: {value}")
-
-
-class _TimeOverError(Exception):
-    """Nothing more came in time."""
-
-
 class _Pipe(io.RawIOBase):
     """The reading end of a pipe, until the moment `end` of the monotonic clock."""
 
@@ -235,7 +223,7 @@ class _Pipe(io.RawIOBase):
         """Read what is there now, or as soon as something is."""
         left = max(0.0, self.end - time.monotonic())
         if not self._poll.poll(left * 1000):
-            raise _TimeOverError
+            raise TimeoutError
         count = os.readv(self._reader, [buffer])
         self._taken += count
         if self._taken > _MOST:

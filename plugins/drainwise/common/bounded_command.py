@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 
 
 def must_have_descriptors(number: int) -> None:
-    """Open and close so many: three pipes and the one by which a child says that it cannot start take 8.
+    """Open and close so many: what it reads, two pipes and the one by which a child says that it cannot start take 7.
 
     Where descriptors run out between two pipes, `subprocess` of Python 3.11.2 and older leaves the first one open for
     ever. Raises OSError.
@@ -90,20 +90,23 @@ class Running:
         until: str = "",
     ) -> None:
         self._name, self._seconds, self._most, self._until = os.path.basename(argv[0]), seconds, most, until.encode()
-        self._stdin, self._out, self._err = memoryview(stdin.encode()), bytearray(), bytearray()
+        self._out, self._err = bytearray(), bytearray()
         keep_exit_codes()
         try:
             must_have_descriptors(8)
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=dict(environment),
-                cwd="/",
-                start_new_session=True,
-                bufsize=0,
-            )
+            with open(os.memfd_create("stdin"), "w+b") as given:
+                given.write(stdin.encode())
+                given.seek(0)
+                self._process = subprocess.Popen(
+                    argv,
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=dict(environment),
+                    cwd="/",
+                    start_new_session=True,
+                    bufsize=0,
+                )
         except OSError as fault:
             raise PoolUnreachable(f"{argv[0]} cannot be run: {fault.strerror}") from None
         self._end = time.monotonic() + seconds
@@ -114,7 +117,7 @@ class Running:
         Raises PoolUnreachable when it is not done in its time or prints too much; it and its children are gone then.
         """
         try:
-            self._exchange()
+            self._read_outputs()
             if self._has_said_enough():
                 self.end()
             self._process.wait(max(0.0, self._end - time.monotonic()))
@@ -141,61 +144,32 @@ class Running:
                 os.killpg(self._process.pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_LET_GO)
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
 
     def _has_said_enough(self) -> bool:
         return bool(self._until) and self._until in self._err
 
-    def _exchange(self) -> None:
-        """Write what it reads and read what it prints, until both of its outputs are closed or it has said enough."""
+    def _read_outputs(self) -> None:
+        """Read what it prints, until both of its outputs are closed or it has said enough."""
         process = self._process
         with selectors.DefaultSelector() as ready:
-            if process.stdin is not None:
-                os.set_blocking(process.stdin.fileno(), False)
-                ready.register(process.stdin, selectors.EVENT_WRITE)
             for pipe, kept in ((process.stdout, self._out), (process.stderr, self._err)):
                 if pipe is not None:
                     ready.register(pipe, selectors.EVENT_READ, kept)
-            open_outputs = 2
-            while open_outputs and not self._has_said_enough():
+            while ready.get_map() and not self._has_said_enough():
                 events = ready.select(max(0.0, self._end - time.monotonic()))
                 if time.monotonic() >= self._end:
                     raise subprocess.TimeoutExpired(process.args, 0)
-                for key, _mask in events:
-                    if key.data is None:
-                        if not self._write(key.fd) and process.stdin is not None:
-                            ready.unregister(key.fileobj)
-                            process.stdin.close()
-                    elif piece := os.read(key.fd, _PIECE):
-                        key.data.extend(piece)
-                    else:
+                for key, _ in events:
+                    piece = os.read(key.fd, _PIECE)
+                    key.data.extend(piece)
+                    if not piece:
                         ready.unregister(key.fileobj)
-                        open_outputs -= 1
                 if len(self._out) > self._most:
                     raise OverflowError
                 del self._err[_MOST_COMPLAINT:]
-
-    def _write(self, descriptor: int) -> bool:
-        """Write a piece of its input; tell whether more is left."""
-        try:
-            self._stdin = self._stdin[os.write(descriptor, self._stdin[:_PIECE]) :] if self._stdin else self._stdin
-        except BrokenPipeError:  # it does not want to read; its answer tells why
-            return False
-        return bool(self._stdin)
-
-
-def run_bounded(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    seconds: float,
-    stdin: str = "",
-    most: int = MOST_OUTPUT,
-    until: str = "",
-) -> Answer:
-    """Run a command to its end and return its answer. Parameters and errors: those of `Running`."""
-    return Running(argv, environment, seconds, stdin, most, until).answer()
 
 
 def run_in_path(name: str, *arguments: str, environment: Mapping[str, str], seconds: float, stdin: str = "") -> Answer:
@@ -206,7 +180,7 @@ def run_in_path(name: str, *arguments: str, environment: Mapping[str, str], seco
     found = shutil.which(name, path=environment.get("PATH"))
     if found is None:
         raise PoolUnreachable(f"no {name} on this node")
-    return run_bounded([os.path.abspath(found), *arguments], environment, seconds, stdin)
+    return Running([os.path.abspath(found), *arguments], environment, seconds, stdin).answer()
 
 
 def keep_exit_codes() -> None:

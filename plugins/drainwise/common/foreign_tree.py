@@ -12,7 +12,7 @@ import errno
 import posix
 import time
 
-from drainwise.common.local_file import shown
+from drainwise.common.local_file import Held, shown
 from drainwise.common.mounts import mounts_below, same_mount
 from drainwise.facts.errors import FeatureError
 
@@ -55,11 +55,8 @@ class Removal:
             posix.unlink(name, dir_fd=node)
             return
         except IsADirectoryError:
-            tree = _opened(name, node)
-        try:
-            self._empty(tree)
-        finally:
-            posix.close(tree)
+            with Held(_opened(name, node)) as tree:
+                self._empty(tree)
         posix.rmdir(name, dir_fd=node)
 
     def _empty(self, tree: int) -> None:
@@ -74,15 +71,12 @@ class Removal:
 
     def _remove_directory(self, tree: int, name: str) -> None:
         """Remove a directory in the tree; the directories in it become the tree's own."""
-        directory = _opened(name, tree)
-        try:
+        with Held(_opened(name, tree)) as directory:
             if not same_mount(directory, tree):
                 raise OSError(errno.EXDEV, posix.strerror(errno.EXDEV))
             posix.fchown(directory, posix.geteuid(), -1)
             posix.fchmod(directory, 0o700)
             self._pass_over(directory, lambda inner: self._move_up(directory, inner, tree))
-        finally:
-            posix.close(directory)
         posix.rmdir(name, dir_fd=tree)
 
     def _move_up(self, directory: int, name: str, tree: int) -> None:
@@ -124,11 +118,8 @@ class Removal:
 def remove_tree(path: str, end: float) -> None:
     """Remove the tree at a path, as `Removal.remove`; neither its last component nor the one before it is followed."""
     above, _, name = path.rstrip("/").rpartition("/")
-    node = posix.open(above or "/", _PLACE)
-    try:
+    with Held(posix.open(above or "/", _PLACE)) as node:
         Removal(end).remove(node, name)
-    finally:
-        posix.close(node)
 
 
 def _opened(name: str, node: int) -> int:
@@ -146,11 +137,8 @@ def _opened(name: str, node: int) -> int:
 
 def _give_back_rights(name: str, node: int) -> None:
     """Do as chmod 700; O_PATH asks for no right, and its descriptor is the directory itself, whoever renames what."""
-    place = posix.open(name, _PLACE, dir_fd=node)
-    try:
+    with Held(posix.open(name, _PLACE, dir_fd=node)) as place:
         posix.chmod(f"/proc/self/fd/{place}", 0o700)
-    finally:
-        posix.close(place)
 
 
 def is_as_made(directory: str, mode: int) -> bool:
@@ -158,16 +146,10 @@ def is_as_made(directory: str, mode: int) -> bool:
     if mounts_below(directory):
         return False
     try:
-        opened = posix.open(directory, _DIRECTORY)
-    except OSError:
-        return False
-    try:
-        with posix.scandir(opened) as entries:
+        with Held(posix.open(directory, _DIRECTORY)) as opened, posix.scandir(opened) as entries:
             return next(entries, None) is None and posix.fstat(opened).st_mode & 0o7777 == mode
     except OSError:
         return False
-    finally:
-        posix.close(opened)
 
 
 def sizes(directory: str) -> Iterator[int]:
@@ -179,11 +161,7 @@ def sizes(directory: str) -> Iterator[int]:
     while places:
         place = places.pop()
         try:
-            opened = posix.open(place, _DIRECTORY)
-        except OSError:
-            continue
-        try:
-            with posix.scandir(opened) as entries:
+            with Held(posix.open(place, _DIRECTORY)) as opened, posix.scandir(opened) as entries:
                 for entry in entries:
                     try:
                         taken = entry.stat(follow_symlinks=False).st_blocks * _BLOCK
@@ -194,5 +172,3 @@ def sizes(directory: str) -> Iterator[int]:
                     yield taken
         except OSError:
             continue
-        finally:
-            posix.close(opened)

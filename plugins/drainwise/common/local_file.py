@@ -27,6 +27,21 @@ _KINDS = {
 }
 
 
+class Held:
+    """An open descriptor, closed at the end of the `with`."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        posix.close(self._descriptor)
+
+
 def shown(name: str) -> str:
     """Print a name from outside: the last part of a path, ASCII without control characters, at most 60 characters."""
     return ascii(name.rpartition("/")[2][:60])[1:-1][:60]
@@ -53,32 +68,49 @@ def read_small(path: str, limit: int, dir_fd: int | None = None) -> tuple[bytes,
     """
     try:
         before = posix.stat(path, dir_fd=dir_fd, follow_symlinks=False)
-        if not stat.S_ISREG(before.st_mode):
-            raise FeatureError(f"{shown(path)}: expected a regular file, found {kind_of(before.st_mode)}")
-        fd = posix.open(path, OPEN, dir_fd=dir_fd)
+        _must_be_regular(path, before)
+        with Held(posix.open(path, OPEN, dir_fd=dir_fd)) as fd:
+            after = posix.fstat(fd)
+            _must_be_regular(path, after)
+            content = b""
+            while len(content) <= limit:
+                piece = posix.read(fd, min(limit + 1 - len(content), _PIECE))
+                if not piece:
+                    return content, after
+                content += piece
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOTDIR}:
             return None
         raise FeatureError(f"{shown(path)}: {error.strerror}") from None
-    try:
-        return _read_open(fd, path, limit)
-    except OSError as error:
-        raise FeatureError(f"{shown(path)}: {error.strerror}") from None
-    finally:
-        posix.close(fd)
-
-
-def _read_open(fd: int, path: str, limit: int) -> tuple[bytes, posix.stat_result]:
-    after = posix.fstat(fd)
-    if not stat.S_ISREG(after.st_mode):
-        raise FeatureError(f"{shown(path)}: expected a regular file, found {kind_of(after.st_mode)}")
-    content = b""
-    while len(content) <= limit:
-        piece = posix.read(fd, min(limit + 1 - len(content), _PIECE))
-        if not piece:
-            return content, after
-        content += piece
     raise FeatureError(f"{shown(path)}: longer than {limit} bytes")
+
+
+def _must_be_regular(path: str, status: posix.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise FeatureError(f"{shown(path)}: expected a regular file, found {kind_of(status.st_mode)}")
+
+
+def small_text(path: str, limit: int) -> str | None:
+    """Return the text of a file as `read_small`, without blanks around it; None where none can be read."""
+    try:
+        found = read_small(path, limit)
+    except FeatureError:
+        return None
+    return None if found is None else found[0].decode("latin-1").strip()
+
+
+def read_json(path: str, limit: int) -> object:
+    """Return the value in a JSON file of at most `limit` bytes; None when there is none.
+
+    Raises: FeatureError as `read_small`, ValueError for what is no JSON.
+    """
+    import json  # noqa: PLC0415 - no hook needs it
+
+    found = read_small(path, limit)
+    try:
+        return None if found is None else json.loads(found[0])
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def create_file(name: str, content: bytes, directory: int, durable: bool = False) -> None:
@@ -101,11 +133,14 @@ def create_file(name: str, content: bytes, directory: int, durable: bool = False
         posix.close(fd)
 
 
-def replace_file(name: str, content: bytes, directory: int, durable: bool = False) -> None:
+def replace_file(name: str, content: bytes, directory: int | str, durable: bool = False) -> None:
     """Put `content` under `name` by rename, whatever stood there except a directory with something in it.
 
-    Raises: OSError.
+    directory: open, or its path. Raises: OSError.
     """
+    if isinstance(directory, str):
+        with Held(posix.open(directory, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)) as opened:
+            return replace_file(name, content, opened, durable)
     stem = f".{name}.{posix.getpid()}"
     temporary = stem
     for attempt in range(_TRIES):

@@ -82,19 +82,16 @@ class PluginEntries(Generic[T]):
                 self._warn(ascii_line(f"package {title} is left out: its metadata: {type(fault).__name__}: {fault}"))
                 continue
             for entry in offered:
-                self._offer(entry, f"{title} {version}")
+                name, whose, taken = entry.name, f"{title} {version}", self._offers.get(entry.name)
+                if _NAME.fullmatch(name) is None:
+                    self._skip(name, whose, _EXPECTED)
+                elif name in self._own:
+                    self._skip(name, whose, "drainwise has one of this name itself")
+                elif taken is not None:
+                    self._skip(name, whose, f"{taken[0]} offers one of this name, too")
+                else:
+                    self._offers[name] = (whose, entry)
         return self._offers
-
-    def _offer(self, entry: EntryPoint, package: str) -> None:
-        found = self._offers if self._offers is not None else {}
-        if _NAME.fullmatch(entry.name) is None:
-            self._skip(entry.name, package, _EXPECTED)
-        elif entry.name in self._own:
-            self._skip(entry.name, package, "drainwise has one of this name itself")
-        elif entry.name in found:
-            self._skip(entry.name, package, f"{found[entry.name][0]} offers one of this name, too")
-        else:
-            found[entry.name] = (package, entry)
 
     def _skip(self, name: str, package: str, fault: str) -> None:
         self._warn(ascii_line(f"{name!r} ({self._group}) of package {package} is left out: {fault}"))

@@ -10,6 +10,7 @@ import fcntl
 import os
 import time
 
+from drainwise.common.local_file import Held
 from drainwise.facts.errors import PoolError
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -81,25 +82,19 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
 def holder_words(path: str) -> list[str] | None:
     """Return what its last holder wrote in a lock file: pid, note; [] once it was released, None without a file."""
     try:
-        descriptor = os.open(path, _READ)
+        with Held(os.open(path, _READ)) as descriptor:
+            return os.read(descriptor, _LONGEST).decode("ascii", "replace").split()
     except OSError:
         return None
-    try:
-        return os.read(descriptor, _LONGEST).decode("ascii", "replace").split()
-    finally:
-        os.close(descriptor)
 
 
 def last_stamp(path: str) -> float | None:
     """Return the time of a lock file that a process holds, UNIX s; None when nobody holds it."""
     try:
-        descriptor = os.open(path, _READ)
+        with Held(os.open(path, _READ)) as descriptor:
+            return None if try_lock(descriptor, fcntl.LOCK_SH) else os.fstat(descriptor).st_mtime
     except OSError:
         return None
-    try:
-        return None if try_lock(descriptor, fcntl.LOCK_SH) else os.fstat(descriptor).st_mtime
-    finally:
-        os.close(descriptor)
 
 
 def _is_file_at(path: str, descriptor: int) -> bool:

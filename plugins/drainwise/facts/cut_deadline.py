@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from drainwise.facts.waste import at_least, at_most
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from drainwise.facts.waste import Quantity
 
 _LEAST = 1e-6  # core-seconds and seconds; what is smaller is nothing
@@ -98,6 +100,17 @@ def best_cut(
         cost = cores * (last - first) + broken * grown * (1 - left**power)
         at_stake = at_first + grown * (1 - left)
     return last - (last - first) * left
+
+
+def between(times: Sequence[Quantity], values: Sequence[Quantity], moment: Quantity) -> Quantity:
+    """Return the value at `moment` of the line through the points of a curve that a pilot states.
+
+    Times never fall, two may be equal. Between two points it changes evenly; after the last one nothing changes.
+    """
+    value = values[0]
+    for begin, end, low, high in zip(times, times[1:], values, values[1:]):
+        value = value + at_most(at_least((moment - begin) / at_least(end - begin, 1e-6), 0), 1) * (high - low)
+    return value
 
 
 def _left(first: Quantity, last: Quantity, moment: Quantity) -> tuple[Quantity, Quantity]:

@@ -1,15 +1,20 @@
-"""Patterns of names in the site file, as hooks and commands compare them: shell patterns without `re`.
+"""Patterns of names in the site file, as hooks and commands compare them; names that somebody types.
 
-Importing `re` would cost a hook more than all the rest. `*` any text, `?` one character, `[001-120,130]` a number of as
-many digits as the first one, without leading zeros there of any length. Letters compare without case; several patterns
-stand between commas.
+Shell patterns without `re`: importing `re` would cost a hook more than all the rest. `*` any text, `?` one character,
+`[001-120,130]` a number of as many digits as the first one, without leading zeros there of any length. Letters compare
+without case; several patterns stand between commas.
 """
 
 from __future__ import annotations
 
+from drainwise.facts.errors import UsageError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
+
+_MOST_NAMED = 20
+"""Known names that a refusal shows."""
 
 
 def any_matches(patterns: str, texts: Iterable[str]) -> bool:
@@ -81,3 +86,20 @@ def _end_of(piece: str, text: str, at: int) -> int | None:
                 return end
         return None
     return at + 1 if at < len(text) and piece in {"?", text[at]} else None
+
+
+def called(name: str, known: Collection[str]) -> set[str]:
+    """Return the known names that `name` means: itself, else those that are it with a domain, `alice@pool`."""
+    return {name} & set(known) or {one for one in known if one.partition("@")[0] == name}
+
+
+def nodes_called(pattern: str, known: Collection[str]) -> set[str]:
+    """Return the known nodes that a pattern means, with their domain or without it; patterns as in `name_patterns`."""
+    return {one for one in known if matches(pattern, one) or matches(pattern, one.partition(".")[0])}
+
+
+def unknown_name(what: str, name: str, known: Collection[str]) -> UsageError:
+    """Return the refusal of a name that nothing is called by, which shows known names; what: such as "user"."""
+    shown = sorted(known)
+    more = f" and {len(shown) - _MOST_NAMED} more" if len(shown) > _MOST_NAMED else ""
+    return UsageError(f"no {what} is called {name!r}; there is {', '.join(shown[:_MOST_NAMED]) or 'nobody'}{more}")

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import posix
 
-from drainwise.common.local_file import read_small
-from drainwise.facts.errors import FeatureError
+from drainwise.common.local_file import small_text
 
 SYS_CPU = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"
@@ -69,11 +68,7 @@ def cpu_list(text: str) -> list[int]:
 
 
 def _text(path: str, limit: int) -> str:
-    try:
-        found = read_small(path, limit)
-    except FeatureError:
-        return ""
-    return "" if found is None else found[0].decode("ascii", "replace")
+    return small_text(path, limit) or ""
 
 
 def _from_sys(sys_cpu: str) -> tuple[int, int] | None:

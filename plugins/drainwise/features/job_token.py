@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import posix
 
-from drainwise.common.local_file import read_small
-from drainwise.facts.errors import FeatureError
+from drainwise.common.local_file import Held, small_text
 
 TOKEN_FILE = ".features-token"  # noqa: S105 - a name
 TOKEN_MARK = "~"  # noqa: S105 - likewise
@@ -31,24 +30,17 @@ def make_token(tree: str, owner: tuple[int, int] | None) -> str:
     if TOKEN_FILE in posix.listdir(tree):
         posix.unlink(path)
     mode = 0o644 if owner is None else 0o400
-    descriptor = posix.open(path, _CREATE, mode)
-    try:
+    with Held(posix.open(path, _CREATE, mode)) as descriptor:
         posix.write(descriptor, token.encode("ascii") + b"\n")
         posix.fchmod(descriptor, mode)
         if owner is not None:
             posix.fchown(descriptor, *owner)
-    finally:
-        posix.close(descriptor)
     return token
 
 
 def read_token(tree: str) -> str | None:
     """Read the token of the tree at this path; None where there is none for us."""
-    try:
-        found = read_small(f"{tree}/{TOKEN_FILE}", LONGEST_TOKEN)
-    except FeatureError:
-        return None
-    return None if found is None else found[0].decode("latin-1").strip()
+    return small_text(f"{tree}/{TOKEN_FILE}", LONGEST_TOKEN)
 
 
 def features_url(site: str, tree: str, token: str, directory: str) -> str:

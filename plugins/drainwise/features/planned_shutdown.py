@@ -51,11 +51,7 @@ def plan(path: str, when: int, now: int, grace_secs: int, force: bool = False) -
         )
     parent, name = split_path(path)
     try:
-        directory = posix.open(parent, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
-        try:
-            replace_file(name, b"%d\n" % when, directory, durable=True)
-        finally:
-            posix.close(directory)
+        replace_file(name, b"%d\n" % when, parent, durable=True)
     except OSError as error:
         raise FeatureError(f"{path}: cannot be written: {error.strerror}") from None
 

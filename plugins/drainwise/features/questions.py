@@ -7,7 +7,7 @@ names the keys, where the site does not say.
 from __future__ import annotations
 
 from drainwise.facts.errors import FeatureError
-from drainwise.features.reader import FeatureReader
+from drainwise.features.read import FeatureReader
 
 
 def known(reader: FeatureReader, key: str) -> int:

@@ -1,15 +1,10 @@
-"""Features from a web server, asked no more often than its cache headers want and never waited for long.
-
-The draft lets a server say by HTTP cache control how long a value holds. An answer is reused for `max-age` seconds (or
-until `Expires`), then asked for again with `If-None-Match` or `If-Modified-Since`; `no-store` is asked for each time.
-404 and 410 mean that the key is absent, and hold as long as any other answer.
+"""Ask a web server for one small thing, never waited for long; how long its answer may be reused.
 
 No proxy is used: a features server is the site's own, and a caching proxy in between would delay a shutdown.
 """
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import io
 import socket
@@ -20,18 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from drainwise.facts.errors import FeatureError, UsageError
-from drainwise.features.reader import HTTP_PREFIXES, LARGEST_FILE, FeatureReader, table_names
+from drainwise.features.facts import LARGEST_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from email.message import Message
 
     from _typeshed import WriteableBuffer
 
-TIMEOUT_SECS = 2.0
-"""For one key as a whole, redirects included; a server that drips byte by byte gains nothing."""
 MOST_REDIRECTS = 3
-_ABSENT = (404, 410)
 _MOVED = (301, 302, 303, 307, 308)
 
 
@@ -41,64 +32,6 @@ class HttpAnswer(NamedTuple):
     status: int
     headers: Message
     body: bytes
-
-
-class _Cached(NamedTuple):
-    body: bytes | None
-    fresh_until: float
-    validators: dict[str, str]
-
-
-class HttpReader(FeatureReader):
-    """The keys under a base URL. Not for use by several threads at once."""
-
-    def __init__(
-        self, location: str, clock: Callable[[], float] = time.monotonic, timeout_secs: float = TIMEOUT_SECS
-    ) -> None:
-        super().__init__(location)
-        self._clock, self._timeout_secs = clock, timeout_secs
-        self._cache: dict[str, _Cached] = {}
-        parts = _split(location)
-        if parts.query or parts.fragment or parts.username is not None:
-            raise UsageError(f"features location {location[:80]!a}: expected a base URL without user, query, #")
-
-    def fetch(self, key: str) -> bytes | None:
-        """Read the raw content of a key, from the cache while it is fresh. Raises: FeatureError."""
-        cached = self._cache.get(key)
-        now = self._clock()
-        if cached is not None and now < cached.fresh_until:
-            return cached.body
-        place = self._place(key)
-        answer = ask(place, {} if cached is None else cached.validators, self._timeout_secs)
-        if answer.status == 304 and cached is not None:
-            body, validators = cached.body, _validators(answer.headers) or cached.validators
-        elif answer.status == 200:
-            body, validators = answer.body, _validators(answer.headers)
-        elif answer.status in _ABSENT:
-            body, validators = None, {}
-        else:
-            raise FeatureError(f"{place}: the server answered {answer.status}, expected 200, 304 or 404")
-        self._remember(key, body, now, validators, answer.headers)
-        return body
-
-    def _remember(self, key: str, body: bytes | None, now: float, validators: dict[str, str], headers: Message) -> None:
-        lifetime = lifetime_secs(headers)
-        if lifetime is None:
-            self._cache.pop(key, None)
-        else:
-            self._cache[key] = _Cached(body, now + lifetime, validators)
-
-    def names(self, directory: str | None = None) -> list[str]:
-        """List the keys of the table that the server has; http has no listing, so each one is asked for."""
-        return sorted(name for name in table_names(directory) if self.fetch(name) is not None)
-
-    def problem(self) -> str | None:
-        """Say why the server does not answer at all; whatever it answers for the base itself is an answer."""
-        try:
-            ask(self.location, {}, self._timeout_secs)
-        except FeatureError as error:
-            return str(error)
-        return None
 
 
 def lifetime_secs(headers: Message) -> float | None:
@@ -126,18 +59,20 @@ def _seconds(text: str) -> int:
     return min(int(text), 365 * 86400) if text.isascii() and text.isdecimal() and len(text) < 12 else 0
 
 
-def _validators(headers: Message) -> dict[str, str]:
+def validators_in(headers: Message) -> dict[str, str]:
+    """Return the headers by which the same answer is asked for again."""
     given = {"If-None-Match": headers.get("ETag"), "If-Modified-Since": headers.get("Last-Modified")}
     return {name: value for name, value in given.items() if value and value.isascii() and value.isprintable()}
 
 
-def _split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
+    """Split a URL of http or https. Raises: UsageError for any other text."""
     try:
         parts = urlsplit(url)
         sound = url.isascii() and url.isprintable() and " " not in url and bool(parts.hostname) and parts.port != 0
     except ValueError:
         sound = False
-    if not sound or not url.lower().startswith(HTTP_PREFIXES):
+    if not sound or parts.scheme not in {"http", "https"}:
         raise UsageError(f"{url[:80]!a}: expected a URL such as http://host:port/features")
     return parts
 
@@ -153,7 +88,7 @@ def ask(
     place = url
     for _ in range(MOST_REDIRECTS + 1):
         try:
-            answer = _exchange(_split(url), headers, deadline, method, largest)
+            answer = _exchange(split_url(url), headers, deadline, method, largest)
         except UsageError as error:
             raise FeatureError(f"{place}: redirected to {error}") from None
         except (TimeoutError, socket.timeout):
@@ -176,8 +111,8 @@ def _exchange(parts: SplitResult, more: dict[str, str], deadline: float, method:
     host = parts.hostname or ""
     secure = parts.scheme == "https"
     connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(host, parts.port)
-    with contextlib.closing(connection):
-        connection.sock = _TimedSocket(_connect(host, connection.port, secure, deadline), deadline)
+    with _connect(host, connection.port, secure, deadline) as plain:
+        connection.sock = _TimedSocket(plain, deadline)
         headers = {"User-Agent": "drainwise", "Accept": "*/*", "Connection": "close", **more}
         connection.request(method, parts.path or "/", headers=headers)
         with connection.getresponse() as response:
@@ -212,7 +147,7 @@ def _connect(host: str, port: int, secure: bool, deadline: float) -> socket.sock
     raise failure
 
 
-class _TimedSocket:
+class _TimedSocket(io.RawIOBase):
     """The part of a socket that http.client needs, with one deadline for all reads and writes together."""
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:
@@ -223,24 +158,14 @@ class _TimedSocket:
         self._connection.sendall(content)
 
     def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - only ever asked for reading
-        return io.BufferedReader(_TimedStream(self._connection, self._deadline))
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-class _TimedStream(io.RawIOBase):
-    def __init__(self, connection: socket.socket, deadline: float) -> None:
-        self._connection, self._deadline = connection, deadline
-        self._stream = connection.makefile("rb", buffering=0)
+        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         self._connection.settimeout(_remaining(self._deadline))
-        return self._stream.readinto(buffer)
+        return self._connection.recv_into(buffer)
 
     def close(self) -> None:
-        self._stream.close()
-        super().close()
+        """Leave it open: http.client closes its socket before it reads an answer to the end."""

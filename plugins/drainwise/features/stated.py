@@ -9,8 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from drainwise.facts.errors import UsageError
-from drainwise.features.facts import HostFacts, JobFacts, is_sound
-from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, JOB, KEYS, MACHINE, Feature
+from drainwise.features.facts import (
+    BY_NAME,
+    DECIMAL,
+    INTEGER,
+    JOB,
+    KEYS,
+    MACHINE,
+    Feature,
+    HostFacts,
+    JobFacts,
+    is_sound,
+)
 
 STATED = tuple(key for key in KEYS if key.twin is None)
 """The keys that can be stated."""

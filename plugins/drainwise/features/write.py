@@ -12,7 +12,7 @@ import _stat as stat  # `stat` itself would be one more module for a hook to loa
 import errno
 import posix
 
-from drainwise.common.local_file import OPEN, create_file, kind_of, replace_file, shown, split_path
+from drainwise.common.local_file import OPEN, Held, create_file, kind_of, replace_file, shown, split_path
 from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import sound_text
 
@@ -49,26 +49,23 @@ def _write(path: str, values: Values, may_create: bool) -> int:
     if name in {"", ".", ".."}:
         raise FeatureError(f"{path[-60:]!a}: expected the path of a directory without a trailing slash")
     try:
-        place = posix.open(parent, _PLACE)
+        opened = posix.open(parent, _PLACE)
     except OSError as error:
         raise FeatureError(f"{shown(parent)}: {error.strerror}") from None
     try:
-        directory = _open_owned(name, place)
-        if directory is None and may_create:
-            made = _make(name, place, contents)
-            if made is not None:
-                return made
-            directory = _open_owned(name, place)  # another hook was faster
-        if directory is None:
-            raise FeatureError(f"{shown(name)}: the directory is gone")
-        try:
-            return _update(directory, name, contents)
-        finally:
-            posix.close(directory)
+        with Held(opened) as place:
+            directory = _open_owned(name, place)
+            if directory is None and may_create:
+                made = _make(name, place, contents)
+                if made is not None:
+                    return made
+                directory = _open_owned(name, place)  # another hook was faster
+            if directory is None:
+                raise FeatureError(f"{shown(name)}: the directory is gone")
+            with Held(directory):
+                return _update(directory, name, contents)
     except OSError as error:
         raise FeatureError(f"{shown(name)}: {error.strerror}") from None
-    finally:
-        posix.close(place)
 
 
 def _content(key: str, text: str | None) -> bytes | None:
@@ -108,13 +105,10 @@ def _open_owned(name: str, place: int) -> int | None:
 
 def _reopened(name: str, place: int) -> int:
     """Open a directory that its owner may not read, such as one of mode 000: O_PATH asks for no right."""
-    handle = posix.open(name, _PLACE | posix.O_NOFOLLOW, dir_fd=place)
-    try:
+    with Held(posix.open(name, _PLACE | posix.O_NOFOLLOW, dir_fd=place)) as handle:
         if posix.fstat(handle).st_uid == posix.geteuid():
             posix.chmod(f"/proc/self/fd/{handle}", 0o755)
         return posix.open(f"/proc/self/fd/{handle}", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
-    finally:
-        posix.close(handle)
 
 
 def _make(name: str, place: int, contents: Mapping[str, bytes | None]) -> int | None:
@@ -197,13 +191,10 @@ def _holds(key: str, content: bytes, directory: int) -> bool:
             or status.st_uid != posix.geteuid()
         ):
             return False
-        fd = posix.open(key, OPEN, dir_fd=directory)
+        with Held(posix.open(key, OPEN, dir_fd=directory)) as fd:
+            return posix.read(fd, len(content) + 1) == content
     except OSError:
         return False  # whatever is wrong with it, replacing it is the cure, or tells what is wrong
-    try:
-        return posix.read(fd, len(content) + 1) == content
-    finally:
-        posix.close(fd)
 
 
 def _remove(key: str, directory: int) -> bool:

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.facts.errors import DrainwiseError, PoolError
 from drainwise.features import planned_shutdown
 from drainwise.local.daemon_lock import DaemonLock

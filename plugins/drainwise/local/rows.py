@@ -15,9 +15,8 @@ from drainwise.common.processes import Process
 from drainwise.facts.errors import PoolError
 from drainwise.local.job import LIVE, AccountQuota, JobRequest, LocalJob, LocalNode
 from drainwise.local.schedule import WaitingJob
-from drainwise.pilotad.codec import as_plain, from_plain
 from drainwise.pilotad.partial_return import PartialReturn
-from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.report import PilotReport, as_plain, from_plain
 
 
 def accounts_in(look: sqlite3.Connection) -> tuple[AccountQuota, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.facts.errors import FeatureError
 from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD
 from drainwise.pilotad.jobstatus import write_jobstatus

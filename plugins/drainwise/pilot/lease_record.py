@@ -64,11 +64,7 @@ class ExitReport:
 def write_exit_report(directory: str, report: ExitReport) -> str:
     """Put `pilot-report.json` into the startup directory; what went wrong in a few words, "" when nothing did."""
     try:
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            replace_file(REPORT, report.as_json().encode("ascii"), fd)
-        finally:
-            os.close(fd)
+        replace_file(REPORT, report.as_json().encode("ascii"), directory)
     except OSError as error:
         return error.strerror or "cannot be written"
     return ""

@@ -13,10 +13,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.facts.errors import DrainwiseError
-from drainwise.features.read import open_features
-from drainwise.features.reader import HTTP_PREFIXES, FeatureReader
+from drainwise.features.read import HTTP_PREFIXES, FeatureReader, open_features
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import SHUTDOWN, SHUTDOWN_JOB, SiteOrders, orders_from
 from drainwise.pilot.decide.settings import PilotSettings

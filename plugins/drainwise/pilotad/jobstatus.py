@@ -16,21 +16,11 @@ import fcntl
 import posix
 import time
 
+from drainwise.common.local_file import OPEN, Held
 from drainwise.facts.errors import RefusedFile
-from drainwise.pilotad.attributes import (
-    ATTRIBUTES,
-    CORE_SECONDS,
-    CORES,
-    COUNT,
-    CURVE,
-    FLAG,
-    JOBSTATUS,
-    PRIORITY,
-    TIME,
-)
+from drainwise.pilotad.attributes import ATTRIBUTES, CORES, CURVE, JOBSTATUS
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import (
-    READ_FLAGS,
     JobDirectory,
     Patience,
     check_file,
@@ -40,8 +30,7 @@ from drainwise.pilotad.safe_open import (
     read_settled,
     reason_of,
 )
-from drainwise.pilotad.values import count, decimal, decimal_text, flag, priority, unix_time
-from drainwise.pilotad.waste_curve import TEXT_LIMIT, curve_value
+from drainwise.pilotad.values import READ, TEXT_LIMIT, decimal_text
 
 _PAUSE = 0.001
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -91,16 +80,6 @@ LOCK_TIMEOUT = 0.05
 SEAL = next(row for row in ATTRIBUTES if row.kind == CORES)
 """The row of `used_CPU`."""
 
-_READ = {
-    TIME: unix_time,
-    PRIORITY: priority,
-    FLAG: flag,
-    CORES: decimal,
-    CORE_SECONDS: decimal,
-    CURVE: curve_value,
-    COUNT: count,
-}
-
 
 def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> tuple[PilotReport, tuple[str, ...]]:
     """Read the report in the directory `dir_fd`, and the file names whose content was not sound.
@@ -110,8 +89,7 @@ def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> t
     Raises RefusedFile: "absent" (no `used_CPU`: the pilot says nothing here), "locked" (held for more than 50 ms),
     "unfinished" (a writer is at its first report, or died), or a reason of `safe_open.read_file`.
     """
-    fd = open_file(dir_fd, SEAL.status_name)
-    try:
+    with Held(open_file(dir_fd, SEAL.status_name)) as fd:
         # Kind and owner first: nothing is locked that is not the user's plain file.
         check_file(fd, dir_fd, uid, KEY_LIMIT)
         lock(fd, exclusive=False, timeout=LOCK_TIMEOUT, patience=patience)
@@ -121,8 +99,6 @@ def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> t
         if not sealed[0].strip():
             raise RefusedFile("unfinished")
         return _nine(dir_fd, uid, sealed, patience or Patience(LOCK_TIMEOUT))
-    finally:
-        posix.close(fd)
 
 
 def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) -> tuple[PilotReport, tuple[str, ...]]:
@@ -138,7 +114,7 @@ def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) 
                 rejected.append(row.status_name)
             continue
         heartbeat = max(heartbeat, mtime)
-        value = _READ[row.kind](text.strip())
+        value = READ[row.kind](text.strip())
         if value is None:
             rejected.append(row.status_name)
         else:
@@ -146,7 +122,7 @@ def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) 
     return PilotReport.from_values(heartbeat, JOBSTATUS, values), tuple(rejected)
 
 
-_WRITE_FLAGS = (READ_FLAGS & ~posix.O_ACCMODE) | posix.O_RDWR | posix.O_CREAT
+_WRITE_FLAGS = (OPEN & ~posix.O_ACCMODE) | posix.O_RDWR | posix.O_CREAT
 _MODE = 0o644
 _BLANK = b"\n" * KEY_LIMIT
 
@@ -160,7 +136,7 @@ def write_jobstatus(directory: int | str, report: PilotReport, timeout: float = 
     if report.used_cpu is None:
         raise not_written(SEAL.status_name, "used_cpu is not known: state how many cores are in use")
     opened: list[tuple[int, bytes]] = []
-    with JobDirectory(directory) as dir_fd:
+    with JobDirectory(directory, SEAL.status_name) as dir_fd:
         try:
             seal = _open(dir_fd, SEAL.status_name)
             opened.append((seal, _text(CORES, report.used_cpu)))
@@ -168,11 +144,15 @@ def write_jobstatus(directory: int | str, report: PilotReport, timeout: float = 
             if not is_at(seal, dir_fd, SEAL.status_name):
                 raise RefusedFile("replaced while it was being locked")
             unknown = _open_others(dir_fd, report, opened)
-            _write_sealed(dir_fd, opened, unknown)
-        except RefusedFile as refused:
-            raise not_written(SEAL.status_name, refused.reason) from refused
-        except OSError as error:
-            raise not_written(SEAL.status_name, error) from error
+            _overwrite(seal, _BLANK)
+            for fd, content in opened[1:]:
+                _overwrite(fd, content)
+            for name in unknown:
+                try:
+                    posix.unlink(name, dir_fd=dir_fd)
+                except FileNotFoundError:
+                    continue
+            _overwrite(*opened[0])
         finally:
             for fd, _ in opened:
                 posix.close(fd)
@@ -194,19 +174,6 @@ def _open_others(dir_fd: int, report: PilotReport, opened: list[tuple[int, bytes
             if posix.fstat(fd).st_size == 0:
                 posix.write(fd, b"\n")
     return unknown
-
-
-def _write_sealed(dir_fd: int, opened: list[tuple[int, bytes]], unknown: list[str]) -> None:
-    seal, last = opened[0]
-    _overwrite(seal, _BLANK)
-    for fd, content in opened[1:]:
-        _overwrite(fd, content)
-    for name in unknown:
-        try:
-            posix.unlink(name, dir_fd=dir_fd)
-        except FileNotFoundError:
-            continue
-    _overwrite(seal, last)
 
 
 def _limit(kind: str) -> int:
@@ -233,10 +200,6 @@ def _overwrite(fd: int, content: bytes) -> None:
 
 
 def _text(kind: str, value: float | str) -> bytes:
-    if isinstance(value, str):
-        return value.encode("ascii") + b"\n"
-    if kind == FLAG:
-        return b"True\n" if value else b"False\n"
-    if kind == CORES:
-        return decimal_text(value).encode() + b"\n"
-    return b"%d\n" % round(value)
+    if not isinstance(value, (bool, str)):
+        value = decimal_text(value) if kind == CORES else round(value)
+    return f"{value}\n".encode("ascii")

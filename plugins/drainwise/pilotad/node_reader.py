@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posix
 
+from drainwise.common.local_file import Held
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import GLIDEIN_AD, JOBSTATUS, PILOT_AD
 from drainwise.pilotad.jobstatus import read_jobstatus
@@ -13,6 +14,8 @@ from drainwise.pilotad.safe_open import open_dir, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from drainwise.pilotad.report import PilotReport
     from drainwise.pilotad.safe_open import Patience
 
@@ -31,24 +34,26 @@ def read_report(
     jobstatus_name: the $JOBSTATUS directory below dir_fd, "a" or "a/b", "": dir_fd itself; None: not looked for.
     (None, ()) means that the job says nothing. Raises nothing for anything the user can do.
     """
-    reasons = []
-    from_ad = from_status = None
-    try:
-        data, heartbeat = read_file(dir_fd, PILOT_AD, uid, PILOT_AD_LIMIT, patience)
-        from_ad, rejected = parse_pilot_ad(data, cores, heartbeat)
-        if rejected:
-            reasons.append(f"{PILOT_AD}: not sound: {' '.join(rejected)}")
-    except RefusedFile as refused:
-        if refused.reason != "absent":
-            reasons.append(f"{PILOT_AD}: {refused.reason}")
-    if jobstatus_name is not None:
+    reasons: list[str] = []
+
+    def sound(name: str, read: Callable[[], tuple[PilotReport, tuple[str, ...]]]) -> PilotReport | None:
         try:
-            from_status, rejected = _jobstatus_at(dir_fd, uid, jobstatus_name, patience)
-            if rejected:
-                reasons.append(f"{JOBSTATUS}: not sound: {' '.join(rejected)}")
+            report, rejected = read()
         except RefusedFile as refused:
             if refused.reason != "absent":
-                reasons.append(f"{JOBSTATUS}: {refused.reason}")
+                reasons.append(f"{name}: {refused.reason}")
+            return None
+        if rejected:
+            reasons.append(f"{name}: not sound: {' '.join(rejected)}")
+        return report
+
+    def pilot_ad() -> tuple[PilotReport, tuple[str, ...]]:
+        data, heartbeat = read_file(dir_fd, PILOT_AD, uid, PILOT_AD_LIMIT, patience)
+        return parse_pilot_ad(data, cores, heartbeat)
+
+    from_ad, from_status = sound(PILOT_AD, pilot_ad), None
+    if jobstatus_name is not None:
+        from_status = sound(JOBSTATUS, lambda: _jobstatus_at(dir_fd, uid, jobstatus_name, patience))
     return newest(from_ad, from_status), tuple(reasons)
 
 
@@ -60,11 +65,8 @@ def read_glidein_ad(
     Arguments as in `read_report`. The file is of the job's user: it says no more than a `.pilot.ad` could.
     """
     try:
-        below = open_dir(jobstatus_name, dir_fd, uid)
-        try:
+        with Held(open_dir(jobstatus_name, dir_fd, uid)) as below:
             data, heartbeat = read_file(below, GLIDEIN_AD, uid, PILOT_AD_LIMIT, patience)
-        finally:
-            posix.close(below)
     except RefusedFile:
         return None
     return parse_pilot_ad(data, cores, heartbeat, GLIDEIN_AD)[0]

@@ -12,20 +12,14 @@ from drainwise.pilotad.attributes import (
     ATTRIBUTES,
     CORE_SECONDS,
     CORES,
-    COUNT,
-    CURVE,
-    FLAG,
     PILOT_AD,
-    PRIORITY,
     SCALE,
-    TIME,
     absolute,
     scaled,
 )
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.safe_open import JobDirectory, not_written
-from drainwise.pilotad.values import count, flag, priority, unix_time, whole
-from drainwise.pilotad.waste_curve import curve_value
+from drainwise.pilotad.safe_open import JobDirectory
+from drainwise.pilotad.values import READ, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,20 +32,11 @@ if TYPE_CHECKING:
 LINE_LIMIT = 256
 """Lines looked at; what comes later says nothing."""
 
-_READ: dict[str, Callable[[bytes], Value]] = {
-    TIME: unix_time,
-    PRIORITY: priority,
-    FLAG: flag,
-    CORES: whole,
-    CORE_SECONDS: whole,
-    CURVE: curve_value,
-    COUNT: count,
-}
+_READ: dict[str, Callable[[bytes], Value]] = {**READ, CORES: whole, CORE_SECONDS: whole}
 _ROWS = {row.ad_name.upper().encode(): (row.field, _READ[row.kind]) for row in ATTRIBUTES}
 # As the paper writes it, "NAME = value", a name needs no folding.
 _ROWS.update({row.ad_name.encode() + b" ": (row.field, _READ[row.kind]) for row in ATTRIBUTES})
-_FRACTIONS = tuple(row.field for row in ATTRIBUTES if row.kind == CORES)
-_SUMS = tuple(row.field for row in ATTRIBUTES if row.kind == CORE_SECONDS)
+_SCALED = tuple((row.field, row.kind) for row in ATTRIBUTES if row.kind in {CORES, CORE_SECONDS})
 
 
 def parse_pilot_ad(
@@ -63,14 +48,10 @@ def parse_pilot_ad(
     The names (`.pilot.ad`'s, table order, each at most once) are ours, so they may be logged; values never are.
     """
     values: dict[str, Any] = {**known_values(data, _ROWS)}
-    for field in _FRACTIONS:
+    for field, kind in _SCALED:
         value = values.get(field)
         if value is not None:
-            values[field] = absolute(max(0, min(SCALE, value)), cores)
-    for field in _SUMS:
-        value = values.get(field)
-        if value is not None:
-            values[field] = absolute(value, cores)
+            values[field] = absolute(max(0, min(SCALE, value)) if kind == CORES else value, cores)
     report = PilotReport.from_values(heartbeat, source, values)
     if None not in values.values():
         return report, ()
@@ -99,8 +80,13 @@ def pilot_ad_text(report: PilotReport, cores: int) -> bytes:
     lines = []
     for row in ATTRIBUTES:
         value = getattr(report, row.field)
-        if value is not None:
-            lines.append(f"{row.ad_name} = {_text(row.kind, value, cores)}\n")
+        if value is None:
+            continue
+        if row.kind == CORES:
+            value = max(0, min(SCALE, scaled(value, cores)))
+        elif row.kind == CORE_SECONDS:
+            value = scaled(value, cores)
+        lines.append(f"{row.ad_name} = {value}\n")
     return "".join(lines).encode("ascii")
 
 
@@ -111,18 +97,5 @@ def write_pilot_ad(directory: int | str, report: PilotReport, cores: int, name: 
     still there then.
     """
     content = pilot_ad_text(report, cores)
-    with JobDirectory(directory) as dir_fd:
-        try:
-            replace_file(name, content, dir_fd)
-        except OSError as error:
-            raise not_written(name, error) from error
-
-
-def _text(kind: str, value: float | str, cores: int) -> str:
-    if isinstance(value, str):
-        return value
-    if kind == FLAG:
-        return "True" if value else "False"
-    if kind == CORES:
-        return str(max(0, min(SCALE, scaled(value, cores))))
-    return str(scaled(value, cores) if kind == CORE_SECONDS else value)
+    with JobDirectory(directory, name) as dir_fd:
+        replace_file(name, content, dir_fd)

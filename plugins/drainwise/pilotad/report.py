@@ -1,4 +1,6 @@
-"""A pilot's report, typed; its standing; and the bounds of its values.
+"""A pilot's report, typed; its standing; the bounds of its values; and plain values for JSON without loss.
+
+Plain values go from a child to its parent, into the local batch system's store and into a snapshot.
 
 Pure: time is an argument. Unknown is None and never zero.
 """
@@ -6,11 +8,25 @@ Pure: time is an argument. Unknown is None and never zero.
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.pilotad.attributes import GLIDEIN_AD, PILOT_AD, PROCESSES, SCALE
+from drainwise.pilotad.attributes import (
+    ATTRIBUTES,
+    CORE_SECONDS,
+    CORES,
+    COUNT,
+    CURVE,
+    FLAG,
+    GLIDEIN_AD,
+    PILOT_AD,
+    PRIORITY,
+    PROCESSES,
+    SCALE,
+    TIME,
+)
+from drainwise.pilotad.values import sound_curve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 FRESH = "fresh"
@@ -218,3 +234,48 @@ def _clamped(value: float | None, low: float, high: float | None) -> float | Non
 
 def _earlier(value: int | None, limit: int | None) -> int | None:
     return value if value is None or limit is None else min(value, limit)
+
+
+_LARGEST_PLAIN = 1e30  # more than a file of a pilot can state
+_PLAIN = {
+    TIME: "int?",
+    CORES: "number?",
+    CORE_SECONDS: "number?",
+    FLAG: "bool?",
+    PRIORITY: "int?",
+    CURVE: "text?",
+    COUNT: "int?",
+}
+_KINDS = {"heartbeat": "int", "source": "text", **{row.field: _PLAIN[row.kind] for row in ATTRIBUTES}}
+PLAIN_KINDS: Mapping[str, str] = {field: _KINDS[field] for field in PilotReport.__match_args__}
+"""The kind of each field as a plain value; `?`: or None."""
+_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "number": (int, float), "bool": (bool,), "text": (str,)}
+_TYPES_OF = {
+    field: _TYPES[kind.rstrip("?")] + ((type(None),) if kind[-1] == "?" else ()) for field, kind in PLAIN_KINDS.items()
+}
+
+_CURVES = [PilotReport.__match_args__.index(row.field) for row in ATTRIBUTES if row.kind == CURVE]
+"""The places of curves among the fields."""
+
+
+def as_plain(report: PilotReport) -> dict[str, object]:
+    """Return all fields of a report by name."""
+    return {field: getattr(report, field) for field in PLAIN_KINDS}
+
+
+def from_plain(values: Mapping[str, Any]) -> PilotReport:
+    """Return the report that `as_plain` wrote. Raises ValueError for what it cannot have written."""
+    found: list[Any] = [*map(values.get, PLAIN_KINDS)]
+    for (field, types), value in zip(_TYPES_OF.items(), found):
+        kind = type(value)
+        if kind not in types or ((kind is int or kind is float) and not -_LARGEST_PLAIN < value < _LARGEST_PLAIN):
+            raise ValueError(f"no report: {field} is no {PLAIN_KINDS[field]}")
+    return from_checked(found)
+
+
+def from_checked(values: Sequence[Any]) -> PilotReport:
+    """Return the report of values that have the kinds of PLAIN_KINDS, in its order. Raises ValueError for no curve."""
+    for place in _CURVES:
+        if values[place] is not None and sound_curve(values[place]) is None:
+            raise ValueError(f"no report: {PilotReport.__match_args__[place]} is no curve")
+    return PilotReport(*values)

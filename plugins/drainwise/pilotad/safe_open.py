@@ -14,6 +14,7 @@ import errno
 import posix
 import time
 
+from drainwise.common.local_file import OPEN, Held
 from drainwise.common.mounts import is_on_other_fuse, same_mount
 from drainwise.facts.errors import FeatureError, RefusedFile
 
@@ -43,7 +44,6 @@ class Patience:
         return True
 
 
-READ_FLAGS = posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC
 # O_PATH: searching needs no read permission, and a directory's own file system is not asked to open anything.
 _DIRECTORY_FLAGS = posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 
@@ -116,11 +116,8 @@ def read_file(
     for attempt in range(_TRIES):
         if attempt and not (patience or Patience(_PAUSE)).pause(_PAUSE):
             break
-        fd = open_file(dir_fd, name)
-        try:
+        with Held(open_file(dir_fd, name)) as fd:
             found = read_settled(fd, dir_fd, uid, limit)
-        finally:
-            posix.close(fd)
         if found is not None and found[0]:
             return found
         # An empty file may be one that was just truncated to be written again.
@@ -132,7 +129,7 @@ def open_file(dir_fd: int, name: str) -> int:
     """Open whatever `name` in `dir_fd` is, unless a symlink; nothing else is checked. Raises RefusedFile."""
     _one_component(name)
     try:
-        return posix.open(name, READ_FLAGS, dir_fd=dir_fd)
+        return posix.open(name, OPEN, dir_fd=dir_fd)
     except OSError as error:
         raise RefusedFile(reason_of(error)) from error
 
@@ -199,13 +196,15 @@ _ADVICE = {
 
 
 class JobDirectory:
-    """Given as a descriptor (left open) or as a path (opened, and closed at the end of the `with`)."""
+    """A directory to write the file `name` in: a descriptor, left open, or a path, opened for the time of the `with`.
 
-    __slots__ = ("_fd", "_given")
+    What goes wrong in the `with`, as OSError or RefusedFile, becomes a FeatureError that names the file.
+    """
 
-    def __init__(self, directory: int | str) -> None:
-        self._given = directory
-        self._fd = -1
+    __slots__ = ("_fd", "_given", "_name")
+
+    def __init__(self, directory: int | str, name: str) -> None:
+        self._given, self._name, self._fd = directory, name, -1
 
     def __enter__(self) -> int:
         if isinstance(self._given, int):
@@ -222,6 +221,10 @@ class JobDirectory:
     ) -> None:
         if self._fd >= 0:
             posix.close(self._fd)
+        if isinstance(error, RefusedFile):
+            raise not_written(self._name, error.reason) from error
+        if isinstance(error, OSError):
+            raise not_written(self._name, error) from error
 
 
 def not_written(name: str, error: OSError | str) -> FeatureError:

@@ -8,6 +8,8 @@ from drainwise.common.local_file import replace_file
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import (
+    COUNT,
+    FLAG,
     HELD_CORES,
     PAYLOAD_DEADLINE,
     RETURN_BY,
@@ -16,19 +18,18 @@ from drainwise.pilotad.attributes import (
     RETURN_SEEN,
     SITE_AD,
     SITE_AD_RUN,
+    TIME,
     USABLE_CORES,
     VACATE_DESIRED,
 )
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.pilot_ad import known_values
-from drainwise.pilotad.safe_open import JobDirectory, not_written, open_dir, read_file
-from drainwise.pilotad.values import count, flag, unix_time
+from drainwise.pilotad.safe_open import JobDirectory, open_dir, read_file
+from drainwise.pilotad.values import READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from drainwise.pilotad.pilot_ad import Value
+    from typing import Any
 
 SITE_AD_LIMIT = 4096
 """Bytes the file may hold."""
@@ -44,16 +45,19 @@ def _run(text: bytes) -> str | None:
     return name.decode("ascii") if quoted and len(name) <= _LONGEST_RUN and not name.strip(_RUN_SIGNS) else None
 
 
+_KINDS = {
+    VACATE_DESIRED: FLAG,
+    PAYLOAD_DEADLINE: TIME,
+    RETURN_CORES: COUNT,
+    RETURN_BY: TIME,
+    RETURN_CHUNK: COUNT,
+    RETURN_SEEN: TIME,
+    USABLE_CORES: COUNT,
+    HELD_CORES: COUNT,
+}
 _ROWS = {
-    VACATE_DESIRED.encode(): (VACATE_DESIRED, flag),
-    PAYLOAD_DEADLINE.encode(): (PAYLOAD_DEADLINE, unix_time),
     SITE_AD_RUN.encode(): (SITE_AD_RUN, _run),
-    RETURN_CORES.encode(): (RETURN_CORES, count),
-    RETURN_BY.encode(): (RETURN_BY, unix_time),
-    RETURN_CHUNK.encode(): (RETURN_CHUNK, count),
-    RETURN_SEEN.encode(): (RETURN_SEEN, unix_time),
-    USABLE_CORES.encode(): (USABLE_CORES, count),
-    HELD_CORES.encode(): (HELD_CORES, count),
+    **{name.encode(): (name, READ[kind]) for name, kind in _KINDS.items()},
 }
 
 
@@ -74,22 +78,14 @@ class SiteAd:
 
 def site_ad_text(ad: SiteAd) -> bytes:
     """Write the file's content."""
-    content = f"{VACATE_DESIRED} = {ad.vacate_desired}\n"
-    if ad.payload_deadline is not None:
-        content += f"{PAYLOAD_DEADLINE} = {ad.payload_deadline}\n"
-    if ad.run:
-        content += f'{SITE_AD_RUN} = "{ad.run}"\n'
-    if ad.part is not None:
-        content += f"{RETURN_CORES} = {ad.part.cores}\n"
-        if ad.part.by is not None:
-            content += f"{RETURN_BY} = {ad.part.by}\n"
-        if ad.part.chunk > 1:
-            content += f"{RETURN_CHUNK} = {ad.part.chunk}\n"
-    if ad.answer is not None:
-        content += f"{RETURN_SEEN} = {ad.answer.since}\n{USABLE_CORES} = {ad.answer.usable}\n"
-        if ad.answer.held is not None:
-            content += f"{HELD_CORES} = {ad.answer.held}\n"
-    return content.encode("ascii")
+    part, answer = ad.part, ad.answer
+    values: dict[str, object] = {VACATE_DESIRED: ad.vacate_desired, PAYLOAD_DEADLINE: ad.payload_deadline}
+    values[SITE_AD_RUN] = f'"{ad.run}"' if ad.run else None
+    if part is not None:
+        values |= {RETURN_CORES: part.cores, RETURN_BY: part.by, RETURN_CHUNK: part.chunk if part.chunk > 1 else None}
+    if answer is not None:
+        values |= {RETURN_SEEN: answer.since, USABLE_CORES: answer.usable, HELD_CORES: answer.held}
+    return "".join(f"{name} = {value}\n" for name, value in values.items() if value is not None).encode("ascii")
 
 
 def write_site_ad(
@@ -106,28 +102,23 @@ def write_site_ad(
     FeatureError.
     """
     wanted = site_ad_text(SiteAd(vacate_desired, payload_deadline, "", part, answer))
-    with JobDirectory(directory) as dir_fd:
+    with JobDirectory(directory, SITE_AD) as dir_fd:
         try:
             if read_file(dir_fd, SITE_AD, posix.geteuid(), SITE_AD_LIMIT)[0] == wanted:
                 return False
         except RefusedFile:
             pass  # absent, or nothing we wrote: the rename puts ours in its place
-        try:
-            replace_file(SITE_AD, wanted, dir_fd)
-        except OSError as error:
-            raise not_written(SITE_AD, error) from error
+        replace_file(SITE_AD, wanted, dir_fd)
     return True
 
 
 def remove_site_ad(directory: int | str) -> bool:
     """Remove `.site.ad`: no draining is requested (any more); True when there was one. Raises FeatureError."""
-    with JobDirectory(directory) as dir_fd:
+    with JobDirectory(directory, SITE_AD) as dir_fd:
         try:
             posix.unlink(SITE_AD, dir_fd=dir_fd)
         except FileNotFoundError:
             return False
-        except OSError as error:
-            raise not_written(SITE_AD, error) from error
     return True
 
 
@@ -152,34 +143,21 @@ def read_site_ad(directory: int | str, uid: int | None = None) -> tuple[SiteAd |
 
 def parse_site_ad(data: bytes) -> tuple[SiteAd | None, str]:
     """Parse as `read_site_ad`, from the file's bytes. Pure."""
-    values = known_values(data, _ROWS)
-    vacate = values.get(VACATE_DESIRED)
-    if vacate is None:
+    values: dict[str, Any] = {RETURN_BY: 0, RETURN_CHUNK: 1}
+    values |= known_values(data, _ROWS)
+    if values.get(VACATE_DESIRED) is None:
         return None, f"no sound {VACATE_DESIRED}"
-    deadline = values.get(PAYLOAD_DEADLINE, 0)
-    part, part_fault = _part(values)
-    answer, answer_fault = _answer(values)
-    fault = PAYLOAD_DEADLINE if deadline is None else part_fault or answer_fault
-    run = str(values.get(SITE_AD_RUN) or "")
-    ad = SiteAd(bool(vacate), int(deadline) if deadline else None, run, part, answer)
-    return ad, f"no sound {fault}" if fault else ""
-
-
-def _part(values: Mapping[str, Value]) -> tuple[PartialReturn | None, str]:
-    """Return what the site asks for, and the name of what makes no sense: then nothing is asked."""
-    if RETURN_CORES not in values:
-        return None, ""
-    cores, by, chunk = values[RETURN_CORES], values.get(RETURN_BY, 0), values.get(RETURN_CHUNK, 1)
-    if cores is None or by is None or not chunk:
-        return None, RETURN_CORES if cores is None else RETURN_BY if by is None else RETURN_CHUNK
-    return PartialReturn(int(cores), int(by) or None, int(chunk)), ""
-
-
-def _answer(values: Mapping[str, Value]) -> tuple[Acknowledgement | None, str]:
-    """Return what the site acknowledges, and the name of what makes no sense: then nothing is acknowledged."""
-    if RETURN_SEEN not in values:
-        return None, ""
-    since, usable, held = values[RETURN_SEEN], values.get(USABLE_CORES), values.get(HELD_CORES)
-    if since is None or not usable:
-        return None, RETURN_SEEN if since is None else USABLE_CORES
-    return Acknowledgement(int(since), int(usable), None if held is None else int(held)), ""
+    part = answer = None
+    unsound = [PAYLOAD_DEADLINE] if values.get(PAYLOAD_DEADLINE, 0) is None else []
+    if RETURN_CORES in values:
+        odd = [name for name in (RETURN_CORES, RETURN_BY) if values[name] is None]
+        odd += [] if values[RETURN_CHUNK] else [RETURN_CHUNK]
+        unsound += odd
+        part = None if odd else PartialReturn(values[RETURN_CORES], values[RETURN_BY] or None, values[RETURN_CHUNK])
+    if RETURN_SEEN in values:
+        odd = [name for name in (RETURN_SEEN, USABLE_CORES) if not values.get(name)]
+        unsound += odd
+        answer = None if odd else Acknowledgement(values[RETURN_SEEN], values[USABLE_CORES], values.get(HELD_CORES))
+    run = values.get(SITE_AD_RUN) or ""
+    ad = SiteAd(values[VACATE_DESIRED], values.get(PAYLOAD_DEADLINE), run, part, answer)
+    return ad, f"no sound {unsound[0]}" if unsound else ""

@@ -18,9 +18,8 @@ from typing import Any
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
-from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_checked
 from drainwise.pilotad.observation import observation_in, observation_text
-from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.report import PLAIN_KINDS, PilotReport, as_plain, from_checked
 from drainwise.pool.checked_json import checked, checked_object, checker
 from drainwise.pool.closures import closure_as_json, closure_from_json
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, OBSERVED, SILENT, bounded, standing_and_rule
-from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
+from drainwise.pilotad.values import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
 from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings

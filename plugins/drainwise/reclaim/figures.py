@@ -23,8 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from drainwise.facts.cut_deadline import best_cut, cut_waste
-from drainwise.facts.stated_curve import between
+from drainwise.facts.cut_deadline import best_cut, between, cut_waste
 from drainwise.facts.waste import (
     at_least,
     at_most,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 
-from drainwise.common.local_file import make_public, read_small, replace_file
+from drainwise.common.local_file import make_public, read_json, read_small, replace_file
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.facts.units import clock
 from drainwise.pool.checked_json import checked, checked_object
@@ -149,9 +149,8 @@ class RequestFiles:
         """
         for name in self._names(_RESUME):
             path = os.path.join(self.directory, name)
-            with suppress(FeatureError, ValueError, RecursionError):
-                found = read_small(path, _LARGEST)
-                account = json.loads(found[0]) if found is not None else None
+            with suppress(FeatureError, ValueError):
+                account = read_json(path, _LARGEST)
                 if isinstance(account, str):
                     yield account
             with suppress(OSError):

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 
-from drainwise.common.bounded_command import Answer, run_bounded
+from drainwise.common.bounded_command import Answer, Running
 from drainwise.common.printable import one_line
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Queueing, Start, in_parts
@@ -254,7 +254,7 @@ class SgeCommands:
 
     def answer(self, name: str, *arguments: str, stdin: str = "") -> Answer:
         """Run a command. Raises PoolUnreachable when it is not there, hangs, or prints without end."""
-        return run_bounded([f"{self._bin}/{name}", *arguments], self._environment, self._seconds, stdin)
+        return Running([f"{self._bin}/{name}", *arguments], self._environment, self._seconds, stdin).answer()
 
     def ask(self, name: str, *arguments: str) -> str:
         """Return the answer to a query. Raises PoolUnreachable when there is none."""

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar, cast
 
 from drainwise.facts.client_rules import alternatives
-from drainwise.facts.written_units import format_duration, format_size, parse_duration, parse_size
+from drainwise.facts.units import format_duration, format_size, parse_duration, parse_size
 from drainwise.pool.identity import LONGEST, Rule, rule_of
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from drainwise.facts.written_units import format_duration
+from drainwise.facts.units import format_duration
 from drainwise.siteconfig.kinds import (
     choice,
     decimal,

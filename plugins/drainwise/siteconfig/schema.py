@@ -13,7 +13,7 @@ from typing import Any
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.scope_rules import Scope, ScopeRules
-from drainwise.facts.written_units import format_duration
+from drainwise.facts.units import format_duration
 from drainwise.pool.identity import IdentityRules, Rule
 from drainwise.reclaim.prices import DEFAULT, INSTALLED, POLICIES, is_policy
 from drainwise.siteconfig.kinds import (

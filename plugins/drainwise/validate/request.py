@@ -16,17 +16,19 @@ from drainwise.common.typed_table import (
     argument,
     checked,
     choice,
+    from_json,
+    from_toml,
     in_file,
     list_of,
     matching,
     number,
     read_table,
+    read_text,
     table_of,
     truth,
     whole,
 )
-from drainwise.common.written_file import from_json, from_toml, read_text
-from drainwise.facts.written_units import parse_duration
+from drainwise.facts.units import parse_duration
 from drainwise.validate.checks import Limits, RequestEstimates
 from drainwise.validate.thresholds import DOCUMENT, PROFILES, Thresholds, as_table, thresholds_of
 

@@ -209,11 +209,7 @@ def main(
             break
     value = {**values[0], "following": values[1:]} if following else values[0]
     directory, name = split_path(report)
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        replace_file(name, json.dumps(value).encode() + b"\n", handle)
-    finally:
-        os.close(handle)
+    replace_file(name, json.dumps(value).encode() + b"\n", directory)
     return code
 
 

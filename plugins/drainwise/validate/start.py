@@ -97,12 +97,8 @@ def prepare(work: str, run: Run) -> None:
     """Make the directory of a run, with the runner, its input, and an empty report. Raises UsageError."""
     try:
         os.makedirs(work, mode=0o700, exist_ok=True)
-        handle = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for name, content in ((RUNNER, packed_runner()), (RUN, packed_run(run)), (REPORT, b"")):
-                replace_file(name, content, handle)
-        finally:
-            os.close(handle)
+        for name, content in ((RUNNER, packed_runner()), (RUN, packed_run(run)), (REPORT, b"")):
+            replace_file(name, content, work)
     except OSError as fault:
         raise UsageError(f"{work}: no place for a run: {fault.strerror}; --state names another place") from None
 

@@ -12,8 +12,7 @@ import pytest
 
 from drainwise.common.processes import Process, birth_of
 from drainwise.facts.errors import PoolError, UsageError
-from drainwise.features.check import check
-from drainwise.features.check_key import ERROR, WARNING
+from drainwise.features.check import ERROR, WARNING, check
 from drainwise.features.facts import HostFacts
 from drainwise.features.read import open_features
 from drainwise.local.lease.end import kill, terminate

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING
 from drainwise import __version__
 from drainwise.agent.cycle import Cycle
 from drainwise.agent.settings import AgentSettings
-from drainwise.common.backoff import Backoff
-from drainwise.common.faults import Faults
 from drainwise.common.local_file import replace_file
 from drainwise.common.printable import ascii_line
+from drainwise.common.service import Backoff, Faults
 from drainwise.facts.errors import ConfigurationError
 from drainwise.pool.abilities import AgentNotice, ShowsAgent
 from drainwise.siteconfig import SiteConfig
@@ -99,7 +98,7 @@ class AgentAnswers:
 
     def answer(self, head: bytes) -> bytes:
         """Return the whole answer to a request whose head this is."""
-        from drainwise.features.serve.http_answer import question_of, refusal, whole_answer  # noqa: PLC0415
+        from drainwise.features.served_key import question_of, refusal, whole_answer  # noqa: PLC0415
 
         asked = question_of(head)
         if isinstance(asked, HTTPStatus):
@@ -141,7 +140,7 @@ class _MetricsExport:
 
     def _serve(self) -> None:
         """Serve from a thread of its own, which ends with the process. Raises OSError when the port cannot be had."""
-        from drainwise.features.serve.server import BoundedServer  # noqa: PLC0415 - so does only who serves them
+        from drainwise.features.serve import BoundedServer  # noqa: PLC0415 - so does only who serves them
 
         address, port = self._section.address, self._section.port or 0
         server = BoundedServer(self._answers.answer, address, port, None, _MOST_CONNECTIONS)
@@ -190,13 +189,8 @@ def page_observer(
         fault = ""
         try:
             known = status.after(cycle)
-            shown = {PAGE: page(known), DOCUMENT: document(known)}
-            directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                for name, text in shown.items():
-                    replace_file(name, text.encode(), directory)
-            finally:
-                os.close(directory)
+            for name, text in {PAGE: page(known), DOCUMENT: document(known)}.items():
+                replace_file(name, text.encode(), place)
         except OSError as error:
             fault = error.strerror or str(error)
         except Exception as error:  # a page is worth no cycle

@@ -7,9 +7,8 @@ import os
 from collections.abc import Mapping
 
 from drainwise.facts.errors import FeatureError, UsageError
-from drainwise.features.keys import JOB, MACHINE
-from drainwise.features.read import open_features
-from drainwise.features.reader import FeatureReader
+from drainwise.features.facts import JOB, MACHINE
+from drainwise.features.read import FeatureReader, open_features
 
 VARIABLES = {MACHINE: "MACHINEFEATURES", JOB: "JOBFEATURES"}
 
@@ -40,7 +39,7 @@ def with_metadata(environment: Mapping[str, str], metadata: str | None) -> dict[
     """
     found = dict(environment)
     if metadata is not None and not all(found.get(variable) for variable in VARIABLES.values()):
-        from drainwise.features.vm_metadata import find_locations
+        from drainwise.features.virtual_machine import find_locations
 
         for variable, location in find_locations(metadata).items():
             if not found.get(variable):

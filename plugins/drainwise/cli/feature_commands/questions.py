@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from drainwise.cli.feature_commands.places import add_place_options, readable
 from drainwise.features import questions
-from drainwise.features.keys import JOB, MACHINE
+from drainwise.features.facts import JOB, MACHINE
 
 Actions = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 

@@ -26,7 +26,7 @@ def add_serve(actions: Actions[argparse.ArgumentParser], port: Callable[[str], i
 
 def serve(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    from drainwise.features.serve.server import FeatureServer, tls_context
+    from drainwise.features.serve import FeatureServer, tls_context
 
     if args.key and not args.certificate:
         raise UsageError("--key without --certificate: expected both, or the key in the certificate's file")

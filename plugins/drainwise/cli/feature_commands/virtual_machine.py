@@ -6,8 +6,8 @@ import argparse
 import shlex
 
 from drainwise.cli.feature_commands.places import add_place_options, readable
-from drainwise.features.keys import MACHINE
-from drainwise.features.vm_metadata import ADDRESS, KEPT, find_locations
+from drainwise.features.facts import MACHINE
+from drainwise.features.virtual_machine import ADDRESS, KEPT, find_locations
 
 Actions = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
@@ -37,6 +37,6 @@ def locate(args: argparse.Namespace) -> int:
 
 def end_machine(args: argparse.Namespace) -> int:
     """Run the site's command; its exit code. Raises FeatureError where there is none that is safe to run."""
-    from drainwise.features.shutdown_command import shut_down
+    from drainwise.features.virtual_machine import shut_down
 
     return shut_down(readable(args, MACHINE))

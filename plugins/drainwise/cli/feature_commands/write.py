@@ -7,25 +7,22 @@ what is counted here, a JSON file, the batch system, the environment (`DRAINWISE
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pwd
 import shlex
 import time
 
 from drainwise.common.foreign_tree import remove_tree
-from drainwise.common.local_file import make_public, read_small, split_path
+from drainwise.common.local_file import make_public, read_json, split_path
 from drainwise.facts.client_rules import USER, ClientRules, user_texts
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features import SHUTDOWN_FILE, host, planned_shutdown
-from drainwise.features.facts import deadline_values, job_values, machine_values
-from drainwise.features.keys import JOB, MACHINE
+from drainwise.features.facts import JOB, MACHINE, deadline_values, job_values, machine_values
+from drainwise.features.prologs import SYSTEMS, DescribedJob, described_by
 from drainwise.features.stated import SHUTDOWN, STATED, Stated, facts_of, from_environment, from_json, from_text
 from drainwise.features.write import write_directory
 from drainwise.node.job_features import make_features
-from drainwise.prologs.ask import SYSTEMS, described_by
-from drainwise.prologs.described import DescribedJob
 
 Actions = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
@@ -116,13 +113,12 @@ def _counted() -> Stated:
 
 
 def _json(file: str) -> object:
-    found = read_small(file, _LARGEST_JSON)
-    if found is None:
-        raise UsageError(f"{file}: no such file")
     try:
-        content: object = json.loads(found[0])
-    except (ValueError, RecursionError):
+        content = read_json(file, _LARGEST_JSON)
+    except ValueError:
         raise UsageError(f"{file}: expected a JSON text") from None
+    if content is None:
+        raise UsageError(f"{file}: no such file")
     return content
 
 

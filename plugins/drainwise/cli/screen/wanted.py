@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drainwise.facts.known_names import called, nodes_called, unknown_name
+from drainwise.facts.name_patterns import called, nodes_called, unknown_name
 
 if TYPE_CHECKING:
     from drainwise.pool.facts import Pilot, Snapshot

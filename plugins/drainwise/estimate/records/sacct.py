@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 
 from drainwise.estimate.records.record import NOT_A_ROW, UNFINISHED, Finished, finished_of
 from drainwise.facts.errors import UsageError
+from drainwise.facts.units import parse_amount
 
-_UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
-_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([KMGTP]?)")
 _TIME = re.compile(r"(?:([0-9]{1,6})-)?(?:(?:([0-9]{1,6}):)?([0-9]{1,6}):)?([0-9]{1,9}(?:\.[0-9]{1,6})?)")
 _RUNNING = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "COMPLETING", "CONFIGURING", "RESIZING")
 _EXTERNAL = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
@@ -65,7 +64,7 @@ def _header(cells: list[str]) -> list[str]:
 
 def _lend(steps: dict[str, float], row: dict[str, str]) -> None:
     for column in ("MaxRSS", *_DISK):
-        value = size_of(row.get(column, ""))
+        value = parse_amount(row.get(column, ""))
         if value is not None:
             steps[column] = max(steps.get(column, 0.0), value)
 
@@ -75,7 +74,7 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
     if not state or state in _RUNNING:
         skips[UNFINISHED] += 1
         return
-    own = {column: size_of(job.get(column, "")) for column in ("MaxRSS", *_DISK)}
+    own = {column: parse_amount(job.get(column, "")) for column in ("MaxRSS", *_DISK)}
     sizes = {column: steps.get(column, value) for column, value in own.items()}
     if sizes["MaxRSS"] == 0:
         sizes = dict.fromkeys(own)  # it ended before Slurm looked at it for the first time
@@ -120,12 +119,6 @@ def _requested(job: dict[str, str]) -> float | None:
     if minutes.isascii() and minutes.isdigit() and len(minutes) < 12:
         return 60.0 * int(minutes)
     return seconds_of(job.get("Timelimit", ""))
-
-
-def size_of(text: str) -> float | None:
-    """Return the bytes of `1234K` or `1.5G`; None for an empty cell or anything else."""
-    match = _SIZE.fullmatch(text)
-    return float(match[1]) * _UNITS[match[2]] if match else None
 
 
 def seconds_of(text: str) -> float | None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from drainwise.pilotad.codec import unix_time
+from drainwise.pilotad.values import unix_time
 
 Ad = Mapping[str, object]
 

@@ -30,10 +30,9 @@ from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, NEVER, ORDER
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
-from drainwise.pilotad.codec import BELIEVED
 from drainwise.pilotad.observation import observation_in
 from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, OBSERVED, PilotReport
-from drainwise.pilotad.values import LATEST
+from drainwise.pilotad.values import BELIEVED, LATEST
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.clocks import CLOCKS_DIFFER
 from drainwise.pool.facts import Pilot

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from drainwise.common.bounded_call import each_within
-from drainwise.common.local_file import read_small, replace_file
+from drainwise.common.local_file import read_json, replace_file
 from drainwise.facts.errors import FeatureError, PoolError, PoolUnreachable
 from drainwise.htcondor.ads.values import (
     LARGEST_POOL,
@@ -340,9 +340,8 @@ def _heard(ads: Iterable[Ad], now: int) -> list[Ad]:
 
 def _read(path: str) -> dict[str, str]:
     try:
-        found = read_small(path, _LARGEST)
-        known = json.loads(found[0]) if found is not None else {}
-    except (FeatureError, ValueError, RecursionError):
+        known = read_json(path, _LARGEST)
+    except (FeatureError, ValueError):
         return {}
     if not isinstance(known, dict):
         return {}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from drainwise.facts.written_units import format_duration
+from drainwise.facts.units import format_duration
 from drainwise.htcondor.node import USUAL_INTERVAL
 from drainwise.htcondor.setup.check_defrag import judge_defrag
 from drainwise.htcondor.setup.check_facts import DaemonFacts

@@ -14,8 +14,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from drainwise.common.typed_table import in_file, refuse_unknown
-from drainwise.common.written_file import from_json, from_toml, read_text
+from drainwise.common.typed_table import from_json, from_toml, in_file, read_text, refuse_unknown
 from drainwise.facts.errors import ConfigurationError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import shown

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from drainwise.common.written_file import from_json
+from drainwise.common.typed_table import from_json
 from drainwise.facts.errors import UsageError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.graph import in_order

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from drainwise.common.backoff import Backoff
-from drainwise.common.faults import Faults
+from drainwise.common.service import Backoff, Faults
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import DONE, RUNNING, VANISHED, Backend, JobState
 from drainwise.launch.choice.resources import CPU, Resources

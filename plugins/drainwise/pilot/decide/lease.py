@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drainwise.facts.errors import UsageError
-from drainwise.features.read import open_features
-from drainwise.features.reader import FeatureReader
+from drainwise.features.read import FeatureReader, open_features
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from drainwise.pilot.decide.estimates import RunTimeEstimates
 from drainwise.pilot.decide.workload import Workload
-from drainwise.pilotad.values import LATEST
-from drainwise.pilotad.waste_curve import MOST_POINTS, curve_text
+from drainwise.pilotad.values import LATEST, MOST_POINTS, curve_text
 
 AHEAD = (1800.0, 3600.0, 7200.0, 21600.0, 86400.0)
 """Each time up to the next of these is looked at in `_PARTS` parts; seconds from the report on. The last is stated."""

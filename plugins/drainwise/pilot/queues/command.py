@@ -12,9 +12,9 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 
-from drainwise.common.faults import Faults
 from drainwise.common.process_tree import lead_group
 from drainwise.common.processes import kill_group
+from drainwise.common.service import Faults
 from drainwise.common.typed_table import SHELL
 from drainwise.facts.errors import PayloadError, UsageError
 from drainwise.pilot.decide.backlog import Backlog

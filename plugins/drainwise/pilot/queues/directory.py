@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from drainwise.common.faults import Faults
 from drainwise.common.local_file import read_small
+from drainwise.common.service import Faults
 from drainwise.facts.errors import FeatureError, PayloadError, UsageError
 from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.payload import TEXT_LIMIT, Payload, parse_payload

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.pilot.decide.payload import Payload
 
 RECORDS = "records.jsonl"

@@ -23,10 +23,9 @@ import math
 
 from drainwise.facts import fact
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD, PROCESSES
-from drainwise.pilotad.codec import BELIEVED, unix_time
 from drainwise.pilotad.observation import Observation, observation_in, observation_text
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, GLIDEIN, INCOMPLETE, OBSERVED, STALE, PilotReport
-from drainwise.pilotad.values import decimal_text
+from drainwise.pilotad.values import BELIEVED, decimal_text, unix_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 
+from drainwise.facts.units import parse_amount
+
 Gres = tuple[tuple[str, int], ...]
 """Amounts by name, in the order of the names; none is 0."""
 
 _BEYOND_COMMAS = re.compile(r",(?![^(]*\))")  # those in `gpu:2(IDX:0,3)` part nothing
 _PREFIX = re.compile(r"gres[:/]")
-_COUNT = re.compile(r"([0-9]{1,12})([KMGTP]?)i?B?")
 _IN_BRACKETS = re.compile(r"\(CNT:([0-9]{1,12})\)")
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 _NOTHING = {"", "(null)", "N/A"}
 _NOT_CONSUMED = "no_consume"
 _MOST_PARTS = 64
@@ -53,10 +53,11 @@ def _part(text: str) -> tuple[str, str, int]:
         return "", "", 0
     if equals:
         words.append(amount)
-    number = _COUNT.fullmatch(words[-1]) if len(words) > 1 else None
+    # Slurm writes units in capitals: `40gb` is a type.
+    number = parse_amount(words[-1]) if len(words) > 1 and words[-1] == words[-1].upper() else None
     if number is None:
         return words[0], ":".join(words[1:]), int(listed[1]) if listed else 1
-    return words[0], ":".join(words[1:-1]), int(number[1]) * _UNITS[number[2]]
+    return words[0], ":".join(words[1:-1]), int(number)
 
 
 @functools.lru_cache(maxsize=4096)

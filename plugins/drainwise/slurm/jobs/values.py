@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import re
 
+from drainwise.facts.units import parse_amount
+
 ENDLESS_MINUTES = 1 << 31
 """The least of the time limits that Slurm makes of none when a lease without end gets one: thousands of years."""
 
 _LIMIT = re.compile(r"(?:(?:(\d{1,7})-)?(\d{1,3}):)?(\d{1,2}):(\d\d)")
 _CPU = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+(?:\.\d+)?)")
-_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)")
 _TRES_MEMORY = re.compile(r"(?:^|,)mem=([^,]*)")
 _TRES_COUNT = {name: re.compile(rf"(?:^|,){name}=([0-9]{{1,9}})(?:,|$)") for name in ("cpu", "node")}
-_UNITS = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _DIGITS = 18
 
@@ -49,8 +49,7 @@ def cpu_seconds(text: str) -> float | None:
 
 def bytes_of(text: str) -> int | None:
     """Return `500M` or `1.50G` in bytes; None for 0, which is no limit."""
-    match = _MEMORY.fullmatch(text)
-    return int(float(match[1]) * _UNITS[match[2]]) or None if match else None
+    return int(parse_amount(text, 1 << 20) or 0) or None
 
 
 def mebibytes_in(text: str) -> int:

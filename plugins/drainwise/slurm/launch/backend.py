@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from drainwise.common.bounded_command import Answer, run_bounded
+from drainwise.common.bounded_command import Answer, Running
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import VANISHED, Backend, JobState, LaunchPlace, Queueing, Start, in_parts
 from drainwise.launch.choice.resources import Resources
@@ -213,10 +213,10 @@ class SlurmBackend(Queueing):
     # ---- commands ----
 
     def _run(self, name: str, *arguments: str, stdin: str = "", until: str = "", ends: float = math.inf) -> Answer:
-        """Run a command of Slurm. until: see `run_bounded`. ends: when it has to have answered, of monotonic clock."""
+        """Run a command of Slurm. until: see `Running`. ends: when it has to have answered, of monotonic clock."""
         argv = [f"{self._settings.bin}/{name}", *arguments]
         seconds = max(0.0, min(self._settings.command_seconds, ends - time.monotonic()))
-        return run_bounded(argv, self._environment, seconds, stdin, until=until)
+        return Running(argv, self._environment, seconds, stdin, until=until).answer()
 
     def _ask(self, name: str, *arguments: str, ends: float = math.inf) -> str:
         answer = self._run(name, *arguments, ends=ends)

@@ -14,16 +14,14 @@ import stat
 import time
 from collections.abc import Callable
 
-from drainwise.common.backoff import delay
-from drainwise.common.faults import Faults
 from drainwise.common.printable import write_line
 from drainwise.common.process_lock import try_lock
+from drainwise.common.service import Faults, Notifier, delay
 from drainwise.common.wake import Wake
 from drainwise.facts.errors import FeatureError, PoolUnreachable
 from drainwise.node.hook import settings_or_defaults
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
-from drainwise.service.notify import Notifier
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.node_agent.round import NodeAgent

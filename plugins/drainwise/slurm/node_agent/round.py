@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from drainwise.common.faults import Faults
+from drainwise.common.service import Faults
 from drainwise.facts.clients import ClientProfile
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolError, PoolUnreachable
 from drainwise.features import host, planned_shutdown

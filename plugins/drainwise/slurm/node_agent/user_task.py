@@ -31,9 +31,8 @@ from drainwise.node.glidein import read_glideins
 from drainwise.node.hook import read_bounded
 from drainwise.node.site_notice import bring_site_ad
 from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD, SITE_AD
-from drainwise.pilotad.codec import as_plain, from_plain
 from drainwise.pilotad.node_reader import read_report, reasons_line
-from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.report import PilotReport, as_plain, from_plain
 from drainwise.pilotad.safe_open import Patience, open_dir, read_file, reason_of
 from drainwise.pilotad.site_ad import SITE_AD_LIMIT, SiteAd, parse_site_ad, site_ad_text
 

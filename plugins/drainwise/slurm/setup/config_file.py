@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from drainwise.common.written_file import read_text
+from drainwise.common.typed_table import read_text
 from drainwise.facts.errors import ConfigurationError
 
 _LONGEST = 16 << 20  # bytes; the nodes of a large cluster fill a few MB

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from drainwise.common.written_file import read_text
+from drainwise.common.typed_table import read_text
 from drainwise.facts.errors import ConfigurationError, PoolUnreachable, UsageError
 from drainwise.node.hook import read_bounded
 from drainwise.siteconfig import SiteConfig

@@ -10,20 +10,20 @@ and in bytes. Where as many are open as there may be, the one that has been sile
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import os
 import resource
 import socket
 import ssl
 import sys
-import threading
 from collections.abc import Callable
-from typing import TypeVar
+from http import HTTPStatus
+from typing import TypeVar, cast
 
 from drainwise.common.printable import ascii_line
 from drainwise.facts.errors import FeatureError
-from drainwise.features.serve.connection import ClientConnection
-from drainwise.features.serve.http_answer import answer
+from drainwise.features.served_key import LARGEST_REQUEST, answer, refusal
 
 QUEUE = 4096
 """Connections that the kernel may keep for us; it takes no more than net.core.somaxconn."""
@@ -39,6 +39,7 @@ FAIR_SECS = {False: 1.0, True: 2.0}
 """What every client gets before another one may take its place: one that has said nothing, and one that has."""
 _OTHER_DESCRIPTORS = 64
 _PAUSE = 0.01
+_END = b"\r\n\r\n"
 
 S = TypeVar("S", bound="BoundedServer")
 
@@ -59,12 +60,8 @@ class BoundedServer:
     ) -> None:
         self._answer, self._context = answer, context
         self._most = min(most, _descriptors(most + _OTHER_DESCRIPTORS) - _OTHER_DESCRIPTORS)
-        self._secure: set[ClientConnection] = set()
-        self._turns: dict[asyncio.Future[None], None] = {}
-        self._open: dict[ClientConnection, None] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._ended = threading.Event()
+        self._silent: dict[asyncio.Task[None], float] = {}
+        self._speaking: dict[asyncio.Task[None], float] = {}
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listening = socket.create_server((host, port), family=family, backlog=QUEUE)
         self._listening.setblocking(False)
@@ -84,90 +81,89 @@ class BoundedServer:
 
     def serve_forever(self) -> None:
         """Serve until `shutdown`."""
-        try:
-            asyncio.run(self._serve())
-        finally:
-            self._ended.set()
+        asyncio.run(self._accept())
 
     def shutdown(self) -> None:
-        """End `serve_forever`, which another thread has begun, and wait for its end."""
-        while not self._ended.wait(_PAUSE):
-            if self._loop is not None and self._stop is not None:
-                self._loop.call_soon_threadsafe(self._stop.set)
-                self._ended.wait()
+        """End `serve_forever`, which another thread has begun."""
+        self._listening.shutdown(socket.SHUT_RDWR)
 
-    async def _serve(self) -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        loop.set_exception_handler(_say)
-        accepting = loop.create_task(self._accept(loop))
-        self._loop, self._stop = loop, stop
-        try:
-            await stop.wait()
-        finally:
-            accepting.cancel()
-            for one in list(self._open):
-                one.drop()
-
-    async def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _accept(self) -> None:
         """Take one connection after the other; the others have their turn in between."""
+        loop, turns = asyncio.get_running_loop(), asyncio.Semaphore(MOST_SECURE)
+        loop.set_exception_handler(_say)
         while True:
             await self._room(loop)
             try:
                 client, _ = await loop.sock_accept(self._listening)
-            except OSError:  # it has gone already, or the machine has no room for one more
-                await asyncio.sleep(_PAUSE)
+            except OSError as error:
+                if error.errno == errno.EINVAL:  # nobody listens any more
+                    return
+                await asyncio.sleep(_PAUSE)  # it has gone already, or the machine has no room for one more
                 continue
-            one = ClientConnection(loop, self._answer, self._forget, SILENT_SECS)
-            self._open[one] = None
-            one.admission = loop.create_task(self._admit(loop, client, one))
+            self._silent[loop.create_task(self._answer_one(loop, client, turns))] = loop.time()
             await asyncio.sleep(0)
 
     async def _room(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait until there is room for one more connection."""
-        while len(self._open) >= self._most:
-            silent = (one for one in self._open if not one.has_spoken)
-            last = next(silent, None) or next(iter(self._open))
-            if loop.time() >= last.since + FAIR_SECS[last.has_spoken]:
-                last.drop()
+        while len(self._silent) + len(self._speaking) >= self._most:
+            waiting = self._silent or self._speaking
+            longest, since = next(iter(waiting.items()))
+            if loop.time() >= since + FAIR_SECS[waiting is self._speaking]:
+                del waiting[longest]
+                longest.cancel()
             else:
                 await asyncio.sleep(_PAUSE)
 
-    async def _admit(self, loop: asyncio.AbstractEventLoop, client: socket.socket, one: ClientConnection) -> None:
-        timeout = None
+    async def _answer_one(
+        self, loop: asyncio.AbstractEventLoop, client: socket.socket, turns: asyncio.Semaphore
+    ) -> None:
+        """Answer a client's one question, and let it go after a time in any case: its task is cancelled then."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        limit = loop.call_later(SILENT_SECS, task.cancel)
+
+        def limit_to(seconds: float) -> None:
+            nonlocal limit
+            limit.cancel()
+            limit = loop.call_later(seconds, task.cancel)
+
         try:
             await _until_readable(loop, client)
-            one.has_spoken = True
+            self._speaking[task] = self._silent.pop(task)
             if self._context is None:
-                one.limit(ANSWER_SECS)
+                limit_to(ANSWER_SECS)
+                await self._exchange(loop, client)
             else:
-                one.limit(TURN_SECS)
-                await self._turn(loop)
-                self._secure.add(one)
-                one.limit(SECURE_SECS)
-                timeout = SECURE_SECS
-            await loop.connect_accepted_socket(lambda: one, client, ssl=self._context, ssl_handshake_timeout=timeout)
-        except (OSError, asyncio.CancelledError):
-            one.forget()  # it hung up, it does not speak https, or it had no more time
+                limit_to(TURN_SECS)
+                async with turns:
+                    limit_to(SECURE_SECS)
+                    await self._exchange(loop, client)
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass  # it hung up, it does not speak https, or it had no more time
+        finally:
+            limit.cancel()
+            for waiting in (self._silent, self._speaking):
+                waiting.pop(task, None)
             client.close()
 
-    async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait until one more handshake may begin, in the order of arrival."""
-        while len(self._secure) >= MOST_SECURE:
-            turn = loop.create_future()
-            self._turns[turn] = None
+    async def _exchange(self, loop: asyncio.AbstractEventLoop, client: socket.socket) -> None:
+        """Answer as soon as the head is whole; what comes after it is not read."""
+        reader = asyncio.StreamReader(LARGEST_REQUEST, loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        timeout = SECURE_SECS if self._context else None
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol, client, ssl=self._context, ssl_handshake_timeout=timeout
+        )
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        try:
             try:
-                await turn
-            finally:
-                del self._turns[turn]
-
-    def _forget(self, one: ClientConnection) -> None:
-        self._open.pop(one, None)
-        self._secure.discard(one)
-        for _ in range(MOST_SECURE - len(self._secure)):
-            waiting = next((turn for turn in self._turns if not turn.done()), None)
-            if waiting is None:
-                break
-            waiting.set_result(None)
+                answer = self._answer((await reader.readuntil(_END))[: -len(_END)])
+            except asyncio.LimitOverrunError:
+                answer = refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            writer.write(answer)
+            writer.close()
+            await writer.wait_closed()
+        finally:
+            transport.abort()
 
 
 class FeatureServer(BoundedServer):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pilotad.attributes import ATTRIBUTES, CORES, COUNT, FLAG, PRIORITY, TIME
-from drainwise.pilotad.codec import BELIEVED, PLAIN_KINDS, as_plain, from_plain
-from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.report import PLAIN_KINDS, PilotReport, as_plain, from_plain
+from drainwise.pilotad.values import BELIEVED
 
 NOW = 1795249000
 REPORT = PilotReport(NOW, used_cpu=7.5, last_job_start=NOW, can_postpone_last_job=False, add_uncom_time=1e9 / 3)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import doctest
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import drainwise.prologs.pbs
+import drainwise.features.prologs
 from batch_answers import BHOSTS, BJOBS, CONFIG, FLUX, LSF, PBS_PRO, QSTAT, QUEUE, SGE, TORQUE, R
-from drainwise.prologs import flux, grid_engine, lsf, pbs
-from drainwise.prologs.described import Fact, seconds, size
+from drainwise.features.prologs import Ask, Fact, flux, grid_engine, lsf, pbs, pbs_attributes, seconds, size
 
 NOW = 1_795_398_529
+
+
+def said(**answers: str) -> Ask:
+    """Commands that print these answers, by their names; of Flux by what they ask for."""
+    return lambda *command: answers.get(command[0], answers.get(command[-1], ""))
 
 
 def stated(job: dict[str, Fact]) -> dict[str, Fact]:
@@ -31,7 +36,7 @@ def stated(job: dict[str, Fact]) -> dict[str, Fact]:
     ],
 )
 def test_lsf(limit: str, memory: str, wall: int | None, rss: int | None) -> None:
-    found = lsf.described(LSF, {"job": BJOBS % (limit, memory), "host": BHOSTS}, "n1.pool", NOW)
+    found = lsf(LSF, said(bjobs=BJOBS % (limit, memory), bhosts=BHOSTS), "n1.pool", NOW)
     expected: dict[str, Fact] = {"job_id": "4711", "jobstart_secs": NOW, "allocated_cpu": 8, "wall_limit_secs": wall}
     assert stated(found.job) == stated({**expected, "max_rss_bytes": rss, "max_swap_bytes": 8 << 30})
     assert (found.machine, found.owner) == ({"jobslots": 24}, "alice")
@@ -40,13 +45,19 @@ def test_lsf(limit: str, memory: str, wall: int | None, rss: int | None) -> None
 def test_lsf_asks_for_its_job() -> None:
     """One of an array by its index."""
     array = {**LSF, "LSB_JOBINDEX": "3"}
-    assert lsf.questions(array, "n1")["job"][-1] == "4711[3]"
-    assert lsf.described(array, {}, "n1", NOW).job["job_id"] == "4711[3]"
-    assert lsf.described({"LSB_JOBID": "1", "LSB_DJOB_NUMPROC": "2"}, {}, "n1", NOW).job["allocated_cpu"] == 2
+    asked: list[str] = []
+
+    def ask(*command: str) -> str:
+        asked.append(command[-1])
+        return ""
+
+    assert lsf(array, ask, "n1", NOW).job["job_id"] == "4711[3]"
+    assert asked == ["4711[3]", "n1"]
+    assert lsf({"LSB_JOBID": "1", "LSB_DJOB_NUMPROC": "2"}, said(), "n1", NOW).job["allocated_cpu"] == 2
 
 
 def test_pbs_pro() -> None:
-    found = pbs.described({"PBS_JOBID": "4711.head"}, {"job": PBS_PRO}, "n1.pool", NOW)
+    found = pbs({"PBS_JOBID": "4711.head"}, said(qstat=PBS_PRO), "n1.pool", NOW)
     assert found.job.pop("jobstart_secs")
     assert stated(found.job) == {
         "job_id": "4711.head",
@@ -56,11 +67,11 @@ def test_pbs_pro() -> None:
         "max_rss_bytes": 16 << 30,
     }
     assert found.owner == "alice"
-    assert pbs.attributes(PBS_PRO)["exec_vnode"] == "(n1:ncpus=8:mem=16777216kb)+(n2:ncpus=4)"
+    assert pbs_attributes(PBS_PRO)["exec_vnode"] == "(n1:ncpus=8:mem=16777216kb)+(n2:ncpus=4)"
 
 
 def test_torque() -> None:
-    found = pbs.described({"PBS_JOBID": "4711[2].head"}, {"job": TORQUE}, "n1", NOW)
+    found = pbs({"PBS_JOBID": "4711[2].head"}, said(qstat=TORQUE), "n1", NOW)
     assert found.job.pop("jobstart_secs")
     assert stated(found.job) == {
         "job_id": "4711[2].head",
@@ -73,7 +84,7 @@ def test_torque() -> None:
 
 def test_grid_engine() -> None:
     """Of the job and the queue the tighter limit; memory by the slots on this host."""
-    found = grid_engine.described(SGE, {"config": CONFIG, "job": QSTAT, "queue": QUEUE}, "central", NOW)
+    found = grid_engine(SGE, said(cat=CONFIG, qstat=QSTAT, qconf=QUEUE), "central", NOW)
     assert stated(found.job) == {
         "job_id": "1",
         "jobstart_secs": NOW,
@@ -84,13 +95,13 @@ def test_grid_engine() -> None:
         "scratch_limit_bytes": 10 << 30,
     }
     assert (found.machine, found.owner) == ({"jobslots": 16}, "alice")
-    assert grid_engine.described({**SGE, "SGE_TASK_ID": "2"}, {}, "central", NOW).job["job_id"] == "1.2"
-    assert grid_engine.described(SGE, {"queue": QUEUE}, "central", NOW).job["wall_limit_secs"] == 86400
+    assert grid_engine({**SGE, "SGE_TASK_ID": "2"}, said(), "central", NOW).job["job_id"] == "1.2"
+    assert grid_engine(SGE, said(qconf=QUEUE), "central", NOW).job["wall_limit_secs"] == 86400
 
 
 @pytest.mark.parametrize(("rank", "cores"), [("1", 8), ("2\n", 4), ("3", None), ("", None)])
 def test_flux(rank: str, cores: int | None) -> None:
-    found = flux.described(FLUX, {"job": R, "rank": rank}, "n1", NOW)
+    found = flux(FLUX, said(R=R, rank=rank), "n1", NOW)
     expected: dict[str, Fact] = {"job_id": "186579", "jobstart_secs": 1795398000, "wall_limit_secs": 3600}
     expected["allocated_cpu"] = cores
     assert stated(found.job) == stated(expected)
@@ -100,16 +111,14 @@ def test_flux(rank: str, cores: int | None) -> None:
 def test_flux_without_an_end() -> None:
     """Expiration 0 is none."""
     endless = R.replace("1795401600.25", "0.0")
-    assert flux.described(FLUX, {"job": endless, "rank": "0"}, "n1", NOW).job["wall_limit_secs"] is None
+    assert flux(FLUX, said(R=endless, rank="0"), "n1", NOW).job["wall_limit_secs"] is None
 
 
-@given(st.text(), st.sampled_from([lsf.described, pbs.described, grid_engine.described, flux.described]))
-def test_no_answer_is_too_odd(text: str, described: object) -> None:
+@given(st.text(), st.sampled_from([lsf, pbs, grid_engine, flux]))
+def test_no_answer_is_too_odd(text: str, described: Callable[[Mapping[str, str], Ask, str, int], object]) -> None:
     """It costs facts, not the job."""
-    assert callable(described)
-    names = ("job", "host", "rank", "queue", "config")
     for answer in (text, f'{{"execution": {text}}}', '{"RECORDS": [[]]}', '{"execution": {"R_lite": [[]]}}'):
-        described({}, dict.fromkeys(names, answer), "n1", NOW)
+        described({}, lambda *_, answer=answer: answer, "n1", NOW)
 
 
 @pytest.mark.parametrize(
@@ -128,4 +137,4 @@ def test_times(text: str | None, expected: int | None) -> None:
 
 
 def test_the_examples_in_the_docstrings_are_true() -> None:
-    assert doctest.testmod(drainwise.prologs.pbs) == (0, 1)
+    assert doctest.testmod(drainwise.features.prologs) == (0, 1)

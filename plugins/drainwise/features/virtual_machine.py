@@ -1,9 +1,14 @@
-"""Where a virtual machine finds its features: the metadata keys `machinefeatures` and `jobfeatures` of its cloud.
+"""Features of a virtual machine: where it finds them, and the command by which its user destroys it.
+
+Where: the metadata keys `machinefeatures` and `jobfeatures` of its cloud.
 
 OpenStack has them among the machine's properties, in one JSON text; EC2 and what speaks like it as keys of their own or
 as the machine's tags, behind a session token where the cloud wants one. The draft asks for one look in the lifetime of
 each machine: what was found, also that there is nothing, is kept in a file together with the machine's own number, so
 that a copy of the disk in another machine looks again.
+
+How it ends: `$MACHINEFEATURES/shutdown_command`. That key may come over the network, so it names a file and no more:
+without arguments, without a shell, and the file must be root's own, which nobody else may write.
 """
 
 from __future__ import annotations
@@ -11,10 +16,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
+import subprocess
 
-from drainwise.common.local_file import make_public, read_small, replace_file, split_path
+from drainwise.common.local_file import kind_of, make_public, read_small, replace_file, small_text, split_path
 from drainwise.facts.errors import FeatureError, UsageError
-from drainwise.features.read import open_features
+from drainwise.features.read import FeatureReader, open_features
 from drainwise.features.read_http import ask
 
 KEYS = {"MACHINEFEATURES": "machinefeatures", "JOBFEATURES": "jobfeatures"}
@@ -33,6 +40,8 @@ _EC2_SESSION, _EC2_TTL, _EC2_TOKEN = (
     "X-aws-ec2-metadata-token-ttl-seconds",
     "X-aws-ec2-metadata-token",
 )
+_COMMAND = "shutdown_command"
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 Locations = dict[str, str]
 
@@ -44,13 +53,20 @@ def find_locations(address: str = ADDRESS, kept: str = KEPT, number: str = NUMBE
     is asked each time. number: the file of the machine's number.
     Raises FeatureError when the cloud does not answer, or with what is no location.
     """
-    machine = _machine_number(number)
+    machine = small_text(number, _LARGEST_KEPT)
     known = _kept_locations(kept, machine)
     if known is not None:
         return known
-    found = {name: value for name, value in ask_metadata(address.rstrip("/")).items() if _is_location(name, value)}
+    found = ask_metadata(address.rstrip("/"))
+    for name, value in found.items():
+        try:
+            open_features(value)
+        except UsageError as error:
+            raise FeatureError(f"the metadata key {KEYS[name]}: {error}") from None
+    parent, name = split_path(kept)
     with contextlib.suppress(OSError):
-        _keep(kept, machine, found)
+        make_public(parent)
+        replace_file(name, json.dumps({"machine": machine, **found}).encode("ascii") + b"\n", parent)
     return found
 
 
@@ -80,22 +96,6 @@ def _openstack(url: str) -> Locations:
         raise FeatureError(f"{url}: expected the JSON text of a machine's metadata") from None
 
 
-def _is_location(name: str, value: str) -> bool:
-    try:
-        open_features(value)
-    except UsageError as error:
-        raise FeatureError(f"the metadata key {KEYS[name]}: {error}") from None
-    return True
-
-
-def _machine_number(file: str) -> str | None:
-    try:
-        found = read_small(file, _LARGEST_KEPT)
-    except FeatureError:
-        return None
-    return None if found is None else found[0].decode("latin-1").strip()
-
-
 def _kept_locations(kept: str, machine: str | None) -> Locations | None:
     """Return what was kept by root or us for this machine; None when there is nothing of the kind."""
     try:
@@ -110,11 +110,30 @@ def _kept_locations(kept: str, machine: str | None) -> Locations | None:
         return None
 
 
-def _keep(kept: str, machine: str | None, found: Locations) -> None:
-    parent, name = split_path(kept)
-    make_public(parent)
-    directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def checked_command(machine: FeatureReader) -> str:
+    """Return the path of the command. Raises FeatureError where there is none, or one that is not to be trusted."""
+    path = machine.text(_COMMAND)
+    if path is None:
+        raise FeatureError(f"{machine.location}: no {_COMMAND}: this machine cannot be shut down by its user")
+    if not path.startswith("/"):
+        raise FeatureError(f"{_COMMAND} {path!a}: expected an absolute path")
     try:
-        replace_file(name, json.dumps({"machine": machine, **found}).encode("ascii") + b"\n", directory)
-    finally:
-        os.close(directory)
+        status = os.stat(path)
+    except OSError as error:
+        raise FeatureError(f"{_COMMAND} {path!a}: {error.strerror}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise FeatureError(f"{_COMMAND} {path!a}: expected a program, found {kind_of(status.st_mode)}")
+    if status.st_uid != 0 or status.st_mode & _OTHERS_WRITE:
+        raise FeatureError(f"{_COMMAND} {path!a}: others than root may write it; not run")
+    if not os.access(path, os.X_OK):
+        raise FeatureError(f"{_COMMAND} {path!a}: we may not run it")
+    return path
+
+
+def shut_down(machine: FeatureReader) -> int:
+    """Run the command; its exit code. Raises FeatureError as `checked_command`, or when it cannot be started."""
+    path = checked_command(machine)
+    try:
+        return subprocess.run([path], stdin=subprocess.DEVNULL, check=False).returncode
+    except OSError as error:
+        raise FeatureError(f"{_COMMAND} {path!a}: {error.strerror}") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.service.notify import Notifier
+from drainwise.common.service import Notifier
 
 
 @pytest.fixture(params=["file", "abstract"])

@@ -1,1 +1,0 @@
-"""What a process that stays tells the service manager."""
