@@ -222,9 +222,8 @@ def _observe(observer: Observer, runs: Collection[ReportedRun], node: CronNode) 
     from drainwise.node.payloads.observer import KeptCores, ObservedRun, claimed_cores  # noqa: PLC0415 - as `_observer`
 
     def starters(table: ProcessTable) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-        found: dict[
-            str, tuple[int, ...]
-        ] = {}  # a directory that an earlier run left never leads to another's processes
+        # A directory that an earlier run left behind never leads to another's processes.
+        found: dict[str, tuple[int, ...]] = {}
         for run in runs:
             starter = table.process(run.job.starter)
             if starter is not None and starter.parent == node.startd:
@@ -284,9 +283,8 @@ def node_ad(
     with the value of a slot without a report, or undefined: somebody with level WRITE may set what nobody publishes.
     """
     lines = [] if since is None else [f"{names.ORDERS_SINCE} = {since}"]
-    lines += [
-        f"{name} = {value}" for name, value in ((names.HOOKS_SINCE, hooks), (names.WALL_LIMIT, wall_limit)) if value
-    ]
+    lines += [f"{names.HOOKS_SINCE} = {hooks}"] if hooks else []
+    lines += [f"{names.WALL_LIMIT} = {wall_limit}"] if wall_limit else []
     for word in guarded:
         name, _, value = word.partition("=")
         lines.append(f"{name} = {value or 'undefined'}")
