@@ -16,6 +16,7 @@ import time
 from _stat import S_ISDIR  # `stat` itself would be one more module for the cron to load
 
 from drainwise import __version__
+from drainwise.common.local_file import Held
 from drainwise.common.mounts import fuse_mounts_below
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
@@ -132,8 +133,7 @@ def slot_ad(body: str, job: JobSandbox) -> str:
 
 def open_jobs(execute: str, startd: int) -> Iterator[JobSandbox]:
     """Yield the jobs below $(EXECUTE), each open as long as the caller looks at it. Raises OSError."""
-    directory = posix.open(execute, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
-    try:
+    with Held(posix.open(execute, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)) as directory:
         blocked = fuse_mounts_below(posix.readlink(f"/proc/self/fd/{directory}"))
         children = children_of(startd)
         for name in job_directory_names(directory):
@@ -144,12 +144,8 @@ def open_jobs(execute: str, startd: int) -> Iterator[JobSandbox]:
             except RefusedFile:
                 continue  # the job has not begun, has just gone, or has no directory that we may enter
             if job is not None:
-                try:
+                with Held(job.descriptor):
                     yield job
-                finally:
-                    posix.close(job.descriptor)
-    finally:
-        posix.close(directory)
 
 
 def claims_vacate_time(job: JobSandbox) -> int | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import posix
 import time
 
+from drainwise.common.local_file import Held
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     pass
@@ -114,14 +116,12 @@ def _read(path: str, limit: int, directory: int | None = None) -> bytes:
     """Return what one read gives, b"" for nothing: a process has just ended, or is hidden."""
     try:
         descriptor = posix.open(path, _READ, dir_fd=directory)
+        try:
+            return posix.read(descriptor, limit)
+        finally:
+            posix.close(descriptor)  # without `Held`, as there are thousands
     except OSError:
         return b""
-    try:
-        return posix.read(descriptor, limit)
-    except OSError:
-        return b""
-    finally:
-        posix.close(descriptor)
 
 
 def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
@@ -137,21 +137,16 @@ def read_processes(proc: str = "/proc") -> ProcessTable | None:
     """Read them all; None where they are too many, where that takes too long, or where nothing can be read."""
     end = time.monotonic() + SECONDS
     now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS)
-    try:
-        directory = posix.open(proc, _READ | posix.O_DIRECTORY)
-    except OSError:
-        return None
     stats: dict[int, bytes] = {}
     try:
-        for name in posix.listdir(directory):
-            if not name.isdigit():
-                continue
-            if len(stats) % _CHECKED == 0 and (len(stats) > MOST_PROCESSES or time.monotonic() > end):
-                return None
-            if stat := _read(f"{name}/stat", _STAT_LIMIT, directory):
-                stats[int(name)] = stat
+        with Held(posix.open(proc, _READ | posix.O_DIRECTORY)) as directory:
+            for name in posix.listdir(directory):
+                if not name.isdigit():
+                    continue
+                if len(stats) % _CHECKED == 0 and (len(stats) > MOST_PROCESSES or time.monotonic() > end):
+                    return None
+                if stat := _read(f"{name}/stat", _STAT_LIMIT, directory):
+                    stats[int(name)] = stat
     except OSError:
         return None
-    finally:
-        posix.close(directory)
     return ProcessTable(stats, now, proc)

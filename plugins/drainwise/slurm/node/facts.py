@@ -6,9 +6,8 @@ be had from the controller, and counting a large host's cores takes a file per c
 
 from __future__ import annotations
 
-from drainwise.common.local_file import read_small, replace_file
+from drainwise.common.local_file import replace_file, small_text
 from drainwise.facts import fact
-from drainwise.facts.errors import FeatureError
 from drainwise.node.job_features import host_facts, job_facts
 
 TYPE_CHECKING = False
@@ -41,12 +40,7 @@ class NodeRecord:
 
 def read_record(node: int) -> NodeRecord:
     """Return the record below the open directory of a node; all unknown when there is none, or a broken one."""
-    try:
-        found = read_small(RECORD, _LIMIT, node)
-    except FeatureError:
-        found = None
-    lines = (found[0] if found else b"").decode("ascii", "replace").splitlines()
-    values = dict(line.partition(" = ")[::2] for line in lines)
+    values = dict(line.partition(" = ")[::2] for line in (small_text(RECORD, _LIMIT, node) or "").splitlines())
     stated = (values.get(name, "") for name in _FIELDS)
     numbers = (int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None for text in stated)
     total, physical, logical, scratch = numbers

@@ -11,6 +11,7 @@ from __future__ import annotations
 import posix
 import time
 
+from drainwise.common.local_file import Held
 from drainwise.common.wake import wake
 from drainwise.facts.errors import FeatureError
 from drainwise.node.hook import planned_shutdown, run_to_end, say, settings_or_defaults
@@ -46,16 +47,12 @@ def is_made(node: int, lease: SlurmLease) -> bool:
     """Decide whether the tree of this very run is there: then slurmd has run the prolog twice, and the job runs."""
     try:
         tree = job_tree.open_tree(node, lease.job)
-    except OSError:
-        return False  # what has the job's name is no directory
-    if tree is None:
-        return False
-    try:
-        known = read_lease(tree)
-    except FeatureError:
-        return False
-    finally:
-        posix.close(tree)
+        if tree is None:
+            return False
+        with Held(tree):
+            known = read_lease(tree)
+    except (FeatureError, OSError):
+        return False  # what has the job's name is no directory, or not of ours
     return known is not None and known.is_same_run(lease)
 
 
