@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drainwise.slurm.node.status_mount import own_mounts
+from drainwise.slurm.node.job_tree import own_mounts
 from real_daemons.waiting import wait_for
 
 PYTHON = "/usr/bin/python3"

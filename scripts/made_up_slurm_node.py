@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from drainwise.features.host import scratch_bytes
 from drainwise.node.settings import DEFAULT_SCRATCH_DIR
 from drainwise.siteconfig import FeaturesSection, SiteConfig
+from drainwise.slurm.node.facts import NodeRecord, write_record
 from drainwise.slurm.node.job_tree import open_node
-from drainwise.slurm.node.node_record import NodeRecord, write_record
 from drainwise.slurm.setup.render import render
 from made_up_node import PYTHON, Ran, run_as
 

@@ -20,10 +20,9 @@ from collections.abc import Callable
 library, runs = sys.argv[1], int(sys.argv[2])
 sys.path.append(library)
 
-from drainwise.node.payloads.observer import SeenJob, observe  # noqa: E402
-from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES  # noqa: E402
-from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group, payload_trees  # noqa: E402
-from drainwise.node.payloads.process_table import read_processes  # noqa: E402
+from drainwise.node.payloads.observer import ObservedRun, SeenJob, observe  # noqa: E402
+from drainwise.node.payloads.payload_trees import PLAIN, PROFILES, job_processes, payload_trees  # noqa: E402
+from drainwise.node.payloads.process_table import orphans_by_group, read_processes  # noqa: E402
 
 PILOTS, IN_PAYLOAD = 64, 29
 CORES = 8
@@ -61,7 +60,7 @@ def look(pilots: list[int], before: dict[int, SeenJob]) -> dict[int, SeenJob]:
         seen = before.get(pid)
         known = (seen.client, seen.marks, seen.looked + OLD) if seen is not None else (PLAIN, (), 0)
         trees = payload_trees(processes, table, PROFILES, *known)
-        found[pid] = observe(trees, seen, CORES, now - 1000, table.now, now)
+        found[pid] = observe(trees, seen, ObservedRun(CORES, now - 1000), table.now, now)
     return found
 
 

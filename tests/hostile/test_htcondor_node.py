@@ -26,7 +26,7 @@ import pytest
 
 import drainwise
 from drainwise.facts.waste import classad_expressions
-from drainwise.htcondor.node.cron_record import remembered
+from drainwise.htcondor.node.cron_state import remembered
 from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
 from drainwise.pilotad.attributes import ATTRIBUTES
 from made_up_node import (

@@ -22,7 +22,7 @@ import pytest
 from drainwise.common import acl
 from drainwise.common.foreign_tree import Removal
 from drainwise.siteconfig import FeaturesSection, SiteConfig
-from drainwise.slurm.node.status_mount import unmount
+from drainwise.slurm.node.job_tree import unmount
 from made_up_node import PYTHON, Ran, make_directory, public_directory, run_as, write
 from made_up_slurm_node import MadeUpJob, SlurmNode, install
 from real_daemons.waiting import wait_for

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.node import hooks_since
-from drainwise.htcondor.node.hooks_since import unusable_files
+from drainwise.htcondor.node import cron_state
+from drainwise.htcondor.node.cron_state import unusable_files
 
 
 @pytest.fixture
@@ -17,11 +17,11 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, mode in (("pilot-cron", 0o755), ("prepare-hook", 0o755), ("update-hook", 0o755), ("node.conf", 0o644)):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(mode)
-    for name in ("hooks.conf", "hooks_since.py", "prepare_hook.py", "update_hook.py"):
+    for name in ("hooks.conf", "prepare_hook.py", "update_hook.py"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o644)
     monkeypatch.setattr(sys, "argv", [f"{tmp_path}/pilot-cron"])
-    monkeypatch.setattr(hooks_since, "__file__", f"{tmp_path}/hooks_since.py")
+    monkeypatch.setattr(cron_state, "__file__", f"{tmp_path}/cron_state.py")
     return tmp_path
 
 

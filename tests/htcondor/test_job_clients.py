@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from drainwise.facts.client_rules import ClientRules
-from drainwise.htcondor.node.job_client import client_in
+from drainwise.htcondor.node.sandbox import client_in
 from drainwise.htcondor.pool.slots import client_of, slot_of
 from made_up_node import Job, Node, Programs, ad_text, write
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.node.knobs import (
-    ALWAYS,
-    NEVER,
+from drainwise.htcondor.node import ALWAYS, NEVER
+from drainwise.htcondor.node.cron_state import (
     START_SECONDS,
     options,
     orders_possible,

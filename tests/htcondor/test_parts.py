@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.htcondor.node import startd_cron
 from drainwise.htcondor.node.job_directories import JobSandbox
-from drainwise.htcondor.node.observed_slots import ObservedSlots
 from drainwise.htcondor.node.parts import (
     OwnersRecord,
-    kept_cores,
     real_cores,
     returned_by,
     stated_part,
     wish_and_answer,
 )
-from drainwise.node.payloads.claims import KeptCores
-from drainwise.node.payloads.observer import SeenJob
+from drainwise.node.payloads.observer import KeptCores, ObservedRun, Observer, SeenJob
+from drainwise.node.settings import NodeSettings
 from drainwise.pilotad.partial_return import NOTHING_RETURNED, Acknowledgement, PartialReturn, ReturnedPart
 from drainwise.pilotad.report import PilotReport
 
@@ -142,10 +140,8 @@ def test_what_a_report_states_and_what_it_keeps() -> None:
     """None of a pilot that cannot return a part: its slot shows nothing of it."""
     states = PilotReport(SINCE + 9, used_cpu=3.0, returned_cores=5, returned_since=SINCE)
     assert stated_part(states, SANDBOX, SINCE + 10, 3600) == PART
-    assert kept_cores(PART, SANDBOX) == KeptCores(3, SINCE)
     assert stated_part(states, SANDBOX, SINCE + 9999, 3600) == NOTHING_RETURNED
     assert stated_part(PilotReport(SINCE), SANDBOX, SINCE, 3600) is stated_part(None, SANDBOX, SINCE, 3600) is None
-    assert kept_cores(NOTHING_RETURNED, SANDBOX) is kept_cores(None, SANDBOX) is None
 
 
 def test_whoever_broke_its_word_lends_nothing_any_more(tmp_path: Path) -> None:
@@ -172,15 +168,13 @@ def test_a_broken_record_says_nothing(tmp_path: Path, text: str) -> None:
     assert OwnersRecord(f"{tmp_path}/owners").since(SANDBOX, None, SINCE) is None
 
 
-class Refuting:
+class Refuting(Observer):
     """A look at the processes by which the cores in use, as they are stated, cannot be so since ten minutes."""
 
-    contradictory_after = 600
-
-    def of(self, _job: object, now: int, claimed: float | None, kept: KeptCores | None) -> SeenJob:
+    def look(self, runs: Mapping[str, ObservedRun], *_: object) -> None:
         """What is seen of a job that has returned a part."""
-        assert (claimed, kept) == (3.0, KeptCores(3, SINCE))
-        return SeenJob(1, wrong=now - 600)
+        assert runs == {JOB: ObservedRun(8, START, 3.0, KeptCores(3, SINCE))}
+        self.seen = {JOB: SeenJob(1, wrong=SINCE + 60)}
 
 
 def test_who_states_more_in_use_than_works_has_returned_what_it_says(tmp_path: Path, mocker: MockerFixture) -> None:
@@ -192,10 +186,9 @@ def test_who_states_more_in_use_than_works_has_returned_what_it_says(tmp_path: P
         returned_since=SINCE,
     )
     sandbox = JobSandbox(os.open(tmp_path, os.O_RDONLY), 54321, SANDBOX.slot, JOB, 8, START, 0)
-    mocker.patch.object(startd_cron, "_open_jobs", autospec=True, return_value=iter([sandbox]))
     mocker.patch.object(startd_cron, "read_report", autospec=True, return_value=(said, ""))
-    owners, look = OwnersRecord(f"{tmp_path}/owners"), cast("ObservedSlots", Refuting())
-    seen = startd_cron.collect(str(tmp_path), 1, SINCE + 660, 3600, observed=look, owners=owners)
+    node = startd_cron.CronNode(1, SINCE + 660, NodeSettings({"partial_return": "1", "heartbeat_limit_secs": "3600"}))
+    seen = startd_cron.collect([sandbox], node, Refuting(), OwnersRecord(f"{tmp_path}/owners"))
     lines = seen[sandbox.slot][0].splitlines()
     assert 'PilotReportStanding = "contradictory"' in lines and "PilotUsedCpu = undefined" in lines
     assert {"PilotReturnedCpus = 5", "PilotReturnedMemory = 900", f"PilotReturnedSince = {SINCE}"} <= set(lines)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from drainwise import __version__
 from drainwise.facts.waste import classad_expressions
 from drainwise.htcondor.node import UNUSABLE
-from drainwise.htcondor.node.cron_record import marks_of, remembered
+from drainwise.htcondor.node.cron_state import marks_of, remembered
 from drainwise.htcondor.node.job_directories import JobSandbox
 from drainwise.htcondor.node.startd_cron import literal, node_ad, output, report_ad, slot_ad
 from drainwise.pilotad.attributes import ATTRIBUTES

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from drainwise.node.payloads.claims import KeptCores, Working, contradicts, is_wrong
-from drainwise.node.payloads.observer import SeenJob, observe
+from drainwise.node.payloads.observer import KeptCores, ObservedRun, SeenJob, is_wrong, observe
 from drainwise.node.payloads.payload_trees import PayloadTrees, job_processes, payload_trees
 from drainwise.node.payloads.process_table import TICKS
 from drainwise.node.settings import DEFAULT_CONTRADICTORY_AFTER
@@ -33,17 +32,20 @@ AFTER = DEFAULT_CONTRADICTORY_AFTER
     ],
 )
 def test_only_what_cannot_be_so_is_wrong(claimed: float, busy: float, active: bool, wrong: bool) -> None:
-    assert is_wrong(claimed, Working(busy, active, elsewhere=False), CORES) is wrong
-    assert not is_wrong(claimed, Working(busy, active, elsewhere=True), CORES)
+    assert is_wrong(claimed, busy, active, CORES) is wrong
+    assert bool(looks([claimed] * 2, busy, active).wrong) is wrong
+    assert not looks([claimed] * 2, busy, active, elsewhere=True).wrong
 
 
-def looks(claims: Sequence[float | None], busy: float, active: bool = False, every: int = 60) -> SeenJob:
+def looks(
+    claims: Sequence[float | None], busy: float, active: bool = False, every: int = 60, elsewhere: bool = False
+) -> SeenJob:
     """Look at a job of eight cores each minute; `busy` cores work all the time."""
     seen = None
     for number, claimed in enumerate(claims):
         later = number * every
-        found = PayloadTrees("plain", (), (), round(busy * later * TICKS), active)
-        seen = observe(found, seen, CORES, NOW - 5000, UP + later * TICKS, NOW + later, claimed)
+        found = PayloadTrees("plain", (), (), round(busy * later * TICKS), active, elsewhere)
+        seen = observe(found, seen, ObservedRun(CORES, NOW - 5000, claimed), UP + later * TICKS, NOW + later)
     assert seen is not None
     return seen
 
@@ -52,14 +54,14 @@ def test_a_claim_contradicts_after_minutes() -> None:
     enough = AFTER // 60 + 2
     for claimed, busy in ((8.0, 0.0), (0.0, 8.0)):
         seen = looks([claimed] * enough, busy)
-        assert contradicts(seen.wrong, NOW + (enough - 1) * 60, AFTER)
-        assert not contradicts(looks([claimed] * (enough - 1), busy).wrong, NOW + (enough - 2) * 60, AFTER)
+        assert seen.contradicts(NOW + (enough - 1) * 60, AFTER)
+        assert not looks([claimed] * (enough - 1), busy).contradicts(NOW + (enough - 2) * 60, AFTER)
 
 
 def test_one_look_alone_contradicts_nothing() -> None:
     """However long ago the last one was."""
     seen = looks([8.0] * 2, 0.0, every=86400)
-    assert seen.wrong and not contradicts(seen.wrong, NOW + 86400, AFTER)
+    assert seen.wrong and not seen.contradicts(NOW + 86400, AFTER)
 
 
 def test_an_honest_claim_in_between_begins_anew() -> None:
@@ -84,7 +86,7 @@ def over(kept: Sequence[KeptCores | None], busy: float, elsewhere: bool = False)
     for number, one in enumerate(kept):
         later = number * 60
         found = PayloadTrees("plain", (), (), round(busy * later * TICKS), True, elsewhere)
-        seen = observe(found, seen, CORES, NOW - 5000, UP + later * TICKS, NOW + later, kept=one)
+        seen = observe(found, seen, ObservedRun(CORES, NOW - 5000, None, one), UP + later * TICKS, NOW + later)
     assert seen is not None
     return seen.over
 

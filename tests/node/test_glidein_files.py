@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import RefusedFile
-from drainwise.node import glidein_files, glidein_places
-from drainwise.node.glidein_files import MOST_PAYLOADS, SILENT_AFTER, read_glideins
+from drainwise.node import glidein, glidein_places
+from drainwise.node.glidein import MOST_PAYLOADS, SILENT_AFTER, read_glideins
 from drainwise.node.glidein_places import MOST_DIRECTORIES, local_directories
 from drainwise.pilotad.report import PilotReport
 
@@ -93,7 +93,7 @@ def test_what_is_not_read_in_time_is_refused(sandbox: Path, monkeypatch: pytest.
     """The time is for all payloads together."""
     payload(glidein_in(sandbox), 1)
     assert read(sandbox) is not None
-    monkeypatch.setattr(glidein_files, "SECONDS", -1.0)
+    monkeypatch.setattr(glidein, "SECONDS", -1.0)
     with pytest.raises(RefusedFile, match="not read in time"):
         read(sandbox)
 

@@ -8,6 +8,7 @@ from drainwise.node.payloads.observer import (
     ANEW,
     CPU_OF_A_MINUTE,
     LONGEST_PAUSE,
+    ObservedRun,
     SeenJob,
     next_look,
     observe,
@@ -30,7 +31,7 @@ def trees(*payloads: tuple[int, float, float], client: str = "plain") -> Payload
 
 
 def seen(found: PayloadTrees, before: SeenJob | None = None, later: int = 0, begun: int = NOW - 5000) -> SeenJob:
-    return observe(found, before, CORES, begun, UP + later * TICKS, NOW + later)
+    return observe(found, before, ObservedRun(CORES, begun), UP + later * TICKS, NOW + later)
 
 
 def test_the_first_round_takes_the_average_since_the_begin() -> None:

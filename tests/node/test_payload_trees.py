@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from pytest_mock import MockerFixture
 
-from drainwise.node.payloads.payload_profiles import PROFILES, site_rows
 from drainwise.node.payloads.payload_trees import (
     MOST_MEMBERS,
     MOST_PAYLOADS,
+    PROFILES,
     JobProcesses,
     PayloadTrees,
     job_processes,
-    orphans_by_group,
     payload_trees,
+    site_rows,
 )
-from drainwise.node.payloads.process_table import TICKS, process_of
+from drainwise.node.payloads.process_table import TICKS, orphans_by_group, process_of
 from made_up_processes import UP, MadeUpTable, Row, stat_text
 
 STARTER = Row(10, 1, age=2000, name="condor_starter")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from drainwise.node.settings import NodeSettings
-from drainwise.slurm.node.facts import host_side, job_side
+from drainwise.slurm.node.facts import NodeRecord, host_side, job_side
 from drainwise.slurm.node.lease import SlurmLease
-from drainwise.slurm.node.node_record import NodeRecord
 
 NOW = 1_795_249_000
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.node.payloads.observer import ObservedRun, Observer, SeenJob
 from drainwise.pilotad.observation import Observation
-from drainwise.slurm.node_agent.jobs import Key, NodeJob
-from drainwise.slurm.node_agent.observed_jobs import ObservedJobs
 from drainwise.slurm.node_agent.user_tasks import GLIDEIN_PERIOD
 from made_up_node import make_directory, public_directory, write
 from real_daemons.waiting import wait_for
@@ -127,11 +126,12 @@ def test_what_is_seen_from_outside_stands_back_between_two_looks(
 ) -> None:
     """A glidein whose payloads work is one in each round, until its own report comes or its startd has gone."""
 
-    def look(observed: ObservedJobs, jobs: Mapping[Key, NodeJob], *_: object) -> None:
+    def look(observer: Observer, runs: Mapping[str, ObservedRun], *_: object) -> None:
         now = glideins.host.now
-        observed.told = {key: Observation("glideinwms", now, 1, 2.0, 60, 0, (now - 30,)) for key in jobs}
+        told = Observation("glideinwms", now, 1, 2.0, 60, 0, (now - 30,))
+        observer.seen = {run: SeenJob(1, told=told, has_worked=True) for run in runs}
 
-    monkeypatch.setattr(ObservedJobs, "look", look)
+    monkeypatch.setattr(Observer, "look", look)
     glideins.glidein(17, ALICE, 3)
     glideins.host.round()
     found = []

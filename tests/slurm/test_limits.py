@@ -12,8 +12,7 @@ from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.scontrol_jobs import job_in
 from drainwise.slurm.jobs.states import states_of
 from drainwise.slurm.node.lease import SlurmLease
-from drainwise.slurm.node_agent.jobs import NodeJob
-from drainwise.slurm.node_agent.limits import GRANTED, granted_end, is_this_run, learn_granted
+from drainwise.slurm.node_agent.jobs import GRANTED, NodeJob, granted_end, is_this_run, learn_granted
 
 from .recorded_cluster import recorded
 

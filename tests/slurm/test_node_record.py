@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.slurm.node.node_record import RECORD, NodeRecord, read_record, write_record
+from drainwise.slurm.node.facts import RECORD, NodeRecord, read_record, write_record
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from drainwise.features import planned_shutdown
 from drainwise.features.host import scratch_bytes
 from drainwise.slurm.jobs.admin_comment import lacks_directories
 from drainwise.slurm.node.lease import SlurmLease, write_lease
-from drainwise.slurm.node_agent.node_records import RECORD_PERIOD
+from drainwise.slurm.node_agent.round import RECORD_PERIOD
 from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, NODE, AgentHost, as_user

@@ -10,10 +10,18 @@ from pathlib import Path
 import pytest
 
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
-from drainwise.slurm.node.job_tree import open_node
+from drainwise.slurm.node.job_tree import (
+    BYTES,
+    FILES,
+    can_be_seen,
+    foreign_mounts,
+    mount,
+    open_node,
+    own_mounts,
+    unmount,
+)
 from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node.prolog import make_tree
-from drainwise.slurm.node.status_mount import BYTES, FILES, can_be_seen, foreign_mounts, mount, own_mounts, unmount
 from drainwise.slurm.setup.check_node import Space, judge_space, space_of
 from made_up_node import public_directory
 

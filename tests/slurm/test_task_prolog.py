@@ -11,8 +11,7 @@ import pytest
 from drainwise.common.wake import Wake
 from drainwise.node import DIRECTORIES, with_twins
 from drainwise.slurm.node import task_prolog
-from drainwise.slurm.node.job_tree import mark_complete
-from drainwise.slurm.node.status_mount import unmount
+from drainwise.slurm.node.job_tree import mark_complete, unmount
 from drainwise.slurm.node.task_prolog import wait_for_limits
 from made_clock import MadeClock
 from made_up_node import Ran, make_directory, run_as, write

@@ -25,7 +25,7 @@ def task(tmp_path: Path) -> Iterator[UserTask]:
     (tmp_path / JOB_STATUS).mkdir()
     (tmp_path / "home").mkdir()
     tree = os.open(tmp_path, os.O_PATH)
-    yield UserTask("0", tree, os.geteuid(), None, 8, bytes(tmp_path / "home"), False, NOW - 600, stale=NOW - 300)
+    yield UserTask(tree, os.geteuid(), None, 8, bytes(tmp_path / "home"), False, NOW - 600, stale=NOW - 300)
     os.close(tree)
 
 
@@ -39,7 +39,7 @@ def report(directory: Path, used: float, written: int = NOW) -> None:
 def results(*tasks: UserTask) -> list[tuple[str, UserTaskResult]]:
     """The results in the order in which they are sent; a later one of a task takes the place of an earlier."""
     sent: list[bytes] = []
-    run_tasks(tasks, sent.append)
+    run_tasks({str(number): task for number, task in enumerate(tasks)}, sent.append)
     return [result_in(line) for line in b"".join(sent).splitlines()]
 
 
@@ -62,8 +62,7 @@ def test_who_says_nothing_is_looked_for_among_the_glideins(
 ) -> None:
     """And who reports is not."""
     looked = mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": [4711]})
-    said = (PilotReport(NOW, used_cpu=6.0), "")
-    mocker.patch.object(user_task, "report_of_startds", autospec=True, return_value=said)
+    mocker.patch.object(user_task, "read_glideins", autospec=True, return_value=PilotReport(NOW, used_cpu=6.0))
     pilot = replace(task, job="17")
     assert used_cores(pilot) == 6
     report(tmp_path / JOB_STATUS, 3)
@@ -168,5 +167,5 @@ def test_a_notice_that_cannot_be_put_is_a_fault_and_the_report_is_read(task: Use
 
 def test_every_task_has_its_result(task: UserTask) -> None:
     """Also where there are more than are sent at a time."""
-    many = [replace(task, key=str(number), work_dir=b"") for number in range(40)]
-    assert [key for key, _ in results(*many)] == [one.key for one in many]
+    many = [replace(task, work_dir=b"")] * 40
+    assert [key for key, _ in results(*many)] == [str(number) for number in range(40)]

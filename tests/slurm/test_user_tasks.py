@@ -27,14 +27,17 @@ def job_of(uid: int, number: int, cores: int = 1) -> NodeJob:
     return NodeJob("node1", lease, (number, 1), -1, str(number), facts)
 
 
+HERS = job_of(ALICE, 11).name
+
+
 @pytest.mark.parametrize(
     ("sent", "fault"),
     [
-        (result_line("0", UserTaskResult(None, "said by mallory", ""))[:-1], "a result of another user's task"),
+        (result_line(HERS, UserTaskResult(None, "said by mallory", ""))[:-1], "a result of another user's task"),
         (result_line("7", UserTaskResult(None, "", ""))[:-1], "a result of another user's task"),
         (b"rubbish", "no result of a task: "),
         (b"[" * 100_000, "no result of a task: "),
-        (b'["1",{"heartbeat":1e999},"","",false]', "no result of a task: "),
+        (b'["node1/12/(12, 1)",{"heartbeat":1e999},"","",false]', "no result of a task: "),
     ],
 )
 def test_what_a_child_sends_counts_for_its_own_tasks_alone(
@@ -43,7 +46,7 @@ def test_what_a_child_sends_counts_for_its_own_tasks_alone(
     jobs = {job.key: job for job in (job_of(ALICE, 11), job_of(MALLORY, 12))}
 
     def run(_self: Users, work: Mapping[Identity, object], _seconds: float) -> dict[Identity, ChildOutcome]:
-        hers = result_line("0", UserTaskResult(None, "said by alice", ""))[:-1]
+        hers = result_line(HERS, UserTaskResult(None, "said by alice", ""))[:-1]
         return {who: ChildOutcome((hers if who.uid == ALICE else sent,), "") for who in work}
 
     monkeypatch.setattr(Users, "run", run)
@@ -68,6 +71,6 @@ def test_no_report_is_read_while_the_cores_of_a_job_are_not_known(monkeypatch: p
         return {who: ChildOutcome((), "") for who in work}
 
     monkeypatch.setattr(Users, "run", run)
-    monkeypatch.setattr(user_tasks, "run_tasks", lambda tasks, _send: given.extend(tasks))
+    monkeypatch.setattr(user_tasks, "run_tasks", lambda tasks, _send: given.extend(tasks.values()))
     UserTasks(lambda _job, _text: None, lambda _place, _text: None).run({job.key: job}, {job.key: None}, NOW, read=True)
     assert [task.cores for task in given] == [cores or None]

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad
-from drainwise.slurm.node_agent.work_dir_ad import LEFT_OVER, WorkDirTask, bring_to_work_dir
-from drainwise.slurm.node_agent.work_dir_notices import LONGEST, LOOK_PERIOD
-from drainwise.slurm.node_agent.work_dirs import work_dirs_in
+from drainwise.slurm.node_agent.user_task import LEFT_OVER, WorkDirTask, bring_to_work_dir
+from drainwise.slurm.node_agent.work_dirs import LONGEST, LOOK_PERIOD, work_dirs_in
 from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, AgentHost, as_user
@@ -296,7 +295,7 @@ def test_one_who_was_stopped_between_two_steps_leaves_nothing(tmp_path: Path) ->
     (tmp_path / temporary).write_text(f'VACATE_DESIRED = True\nSITE_AD_RUN = "{run}"\n')
     (tmp_path / ".site.ad").hardlink_to(tmp_path / temporary)
     ad = SiteAd(True, 1_795_000_600)
-    task = WorkDirTask("1", bytes(tmp_path), os.geteuid(), run, temporary, ad)
+    task = WorkDirTask(bytes(tmp_path), os.geteuid(), run, temporary, ad)
     assert bring_to_work_dir(task) == (True, "")
     assert os.listdir(tmp_path) == [".site.ad"]
     assert notice_in(tmp_path) == SiteAd(True, 1_795_000_600, run)
@@ -309,7 +308,7 @@ def test_one_who_was_stopped_before_the_first_step_is_in_nobodys_way(tmp_path: P
     (tmp_path / temporary).write_text("VACATE_DESIRED = True\n")
     if before is not None:
         (tmp_path / ".site.ad").write_text(f'VACATE_DESIRED = True\nSITE_AD_RUN = "{before}"\n')
-    task = WorkDirTask("1", bytes(tmp_path), os.geteuid(), run, temporary, SiteAd(True, 1_795_000_600))
+    task = WorkDirTask(bytes(tmp_path), os.geteuid(), run, temporary, SiteAd(True, 1_795_000_600))
     assert bring_to_work_dir(task) == (True, "")
     assert os.listdir(tmp_path) == [".site.ad"]
     assert notice_in(tmp_path) == SiteAd(True, 1_795_000_600, run)
@@ -375,7 +374,7 @@ def test_a_report_in_a_directory_of_two_nodes_jobs_is_nobodys(host: AgentHost) -
 @pytest.mark.daemons  # it waits for what hangs
 def test_a_work_dir_that_hangs_costs_one_round_two_seconds(host: AgentHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """As an NFS server that does not answer: the child is ended, the others hear, and it is tried again later."""
-    from drainwise.slurm.node_agent import work_dir_notices
+    from drainwise.slurm.node_agent import work_dirs
 
     home, other = home_of(host), home_of(host, "bob", BOB)
     asked = os.memfd_create("asked")
@@ -386,7 +385,7 @@ def test_a_work_dir_that_hangs_costs_one_round_two_seconds(host: AgentHost, monk
             signal.pause()
         return bring_to_work_dir(task)
 
-    monkeypatch.setattr(work_dir_notices, "bring_to_work_dir", step)
+    monkeypatch.setattr(work_dirs, "bring_to_work_dir", step)
     host.start(17, work_dir=bytes(home))
     host.start(18, BOB, work_dir=bytes(other))
     host.round()

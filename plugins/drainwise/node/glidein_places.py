@@ -10,6 +10,7 @@ import posix
 from drainwise.common.mounts import fuse_mounts_below
 from drainwise.facts.errors import RefusedFile
 from drainwise.node import DIRECTORIES
+from drainwise.node.hook import status_of
 from drainwise.pilotad.safe_open import open_dir, reason_of
 
 TYPE_CHECKING = False
@@ -111,9 +112,4 @@ def _opened(sandbox: int, path: str, uid: int) -> int:
 
 
 def _has_both(sandbox: int, path: str) -> bool:
-    try:
-        for name in (EXECUTE, LOG):
-            posix.stat(f"{path}/{name}", dir_fd=sandbox, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
+    return all(status_of(f"{path}/{name}", sandbox) is not None for name in (EXECUTE, LOG))

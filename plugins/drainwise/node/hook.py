@@ -41,6 +41,14 @@ def say(text: str) -> None:
         return
 
 
+def status_of(path: str, dir_fd: int | None = None) -> posix.stat_result | None:
+    """Return what stands at `path`, no link followed; None for nothing, or where nobody may look."""
+    try:
+        return posix.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+    except OSError:
+        return None
+
+
 def variable(name: str) -> str:
     """Return a variable that the starter set for the hook; raises KeyError."""
     return posix.environ[name.encode("ascii")].decode("ascii")
@@ -97,6 +105,21 @@ def settings_or_defaults(path: str) -> NodeSettings:
     except (ConfigurationError, OSError) as error:
         say(f"the node's settings were not used: {error}")
         return NodeSettings({"client_default": "alice"})
+
+
+def planned_shutdown(settings: NodeSettings, now: int) -> int | None:
+    """Return the machine's planned shutdown, UNIX s; what is wrong with its file is said."""
+    try:
+        posix.stat(settings.shutdown_file, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+            return None
+    from drainwise.features.planned_shutdown import read  # noqa: PLC0415 - hardly ever is there one
+
+    planned, remark = read(settings.shutdown_file, now)
+    if remark:
+        say(remark)
+    return planned
 
 
 def _occupy_standard_descriptors() -> None:

@@ -9,7 +9,7 @@ from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values, planned_in_lease
 from drainwise.features.write import write_directory
 from drainwise.node import DIRECTORIES, with_twins
-from drainwise.node.hook import say
+from drainwise.node.hook import say, status_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,11 +113,26 @@ def make_features(
                 _give(path, *status_owner)
         except FeatureError as error:
             say(str(error))
-            if not _is_directory(path):
+            status = status_of(path)
+            if status is None or not stat.S_ISDIR(status.st_mode):
                 continue
         for twin in with_twins(name):
             variables[twin] = path
     return variables
+
+
+def job_token(tree: str, owner: tuple[int, int] | None, whose: str) -> str | None:
+    """Make the token by which a job reads its features from the site's server; without it they are paths, it is said.
+
+    tree: the path of a directory that is closed to others, or of root's for a job of `owner` (uid, gid).
+    """
+    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
+
+    try:
+        return make_token(tree, owner)
+    except OSError as error:
+        say(f"{whose} has paths of its features, no URLs: no token: {error}")
+        return None
 
 
 def _give(path: str, uid: int, gid: int) -> None:
@@ -126,10 +141,3 @@ def _give(path: str, uid: int, gid: int) -> None:
     except OSError as error:
         posix.rmdir(path)
         raise FeatureError(f"$JOBSTATUS left out: it cannot be given to uid {uid}: {error.strerror}") from None
-
-
-def _is_directory(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(posix.stat(path, follow_symlinks=False).st_mode)
-    except OSError:
-        return False

@@ -56,15 +56,10 @@ def features_asked(conditions: Mapping[str, str]) -> list[str]:
 def cpu_model(path: str = CPUINFO) -> str:
     """Return the model name of this host's first CPU, with single blanks; "" where the kernel names none."""
     try:
-        descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        with open(path, "rb", buffering=0) as file:
+            text = file.read(_BEGINNING).decode("ascii", "replace")
     except OSError:
         return ""
-    try:
-        text = posix.read(descriptor, _BEGINNING).decode("ascii", "replace")
-    except OSError:
-        return ""
-    finally:
-        posix.close(descriptor)
     for line in text.splitlines():
         name, colon, value = line.partition(":")
         if colon and name.strip() in {"model name", "cpu model", "cpu"}:

@@ -14,21 +14,9 @@ if TYPE_CHECKING:
     from drainwise.facts.client_rules import ClientRules
 
 _WHOLE = (
-    "wall_limit_secs",
-    "cpu_limit_secs_per_core",
-    "max_swap_bytes",
-    "scratch_limit_bytes",
-    "jobslots",
-    "grace_secs",
-    "grace_secs_job",
-    "heartbeat_limit_secs",
-    "limits_wait_secs",
-    "agent_period_secs",
-    "command_timeout_secs",
-    "container_bind",
-    "observe",
-    "partial_return",
-    "contradictory_after_secs",
+    *("wall_limit_secs", "cpu_limit_secs_per_core", "max_swap_bytes", "scratch_limit_bytes", "jobslots", "grace_secs"),
+    *("grace_secs_job", "heartbeat_limit_secs", "limits_wait_secs", "agent_period_secs", "command_timeout_secs"),
+    *("container_bind", "observe", "partial_return", "contradictory_after_secs"),
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
@@ -53,12 +41,18 @@ _SIZE_LIMIT = 1 << 20  # bytes; the file has one page, and some lines more for e
 
 DEFAULT_HEARTBEAT_LIMIT = 4200
 DEFAULT_CONTRADICTORY_AFTER = 600
-DEFAULT_RUNTIME_DIR = "/run/drainwise"
-DEFAULT_BIN_DIR = "/usr/bin"
 DEFAULT_SCRATCH_DIR = "/tmp"  # noqa: S108 - Slurm's own default of TmpFS; only its size is looked at
-DEFAULT_LIMITS_WAIT = 1
-DEFAULT_AGENT_PERIOD = 30
-DEFAULT_COMMAND_TIMEOUT = 5
+
+
+class _WholeOr:
+    """A whole number by its key, or what it is where the site does not state it."""
+
+    def __init__(self, key: str, default: int) -> None:
+        self._key, self._default = key, default
+
+    def __get__(self, settings: NodeSettings, _: object) -> int:
+        value = settings.whole(self._key)
+        return self._default if value is None else value
 
 
 class NodeSettings:
@@ -68,6 +62,16 @@ class NodeSettings:
     """
 
     __slots__ = ("_chosen", "_clients", "_values", "kind", "kinds")
+
+    heartbeat_limit = _WholeOr("heartbeat_limit_secs", DEFAULT_HEARTBEAT_LIMIT)
+    """Seconds after which a pilot's report is stale."""
+    contradictory_after = _WholeOr("contradictory_after_secs", DEFAULT_CONTRADICTORY_AFTER)
+    """Seconds for which a report must be seen to be wrong."""
+    # On Slurm's nodes alone, in seconds: what a starting job may wait until its limits are known, the time between two
+    # rounds of the agent, what one of Slurm's commands may take.
+    limits_wait = _WholeOr("limits_wait_secs", 1)
+    agent_period = _WholeOr("agent_period_secs", 30)
+    command_timeout = _WholeOr("command_timeout_secs", 5)
 
     def __init__(
         self,
@@ -133,15 +137,6 @@ class NodeSettings:
         """Return the host's job slots: as the site says, else its `total` of CPUs for jobs; None for neither."""
         return self.whole("jobslots") or total
 
-    def _or_default(self, key: str, default: int) -> int:
-        value = self.whole(key)
-        return default if value is None else value
-
-    @property
-    def heartbeat_limit(self) -> int:
-        """Return the seconds after which a pilot's report is stale."""
-        return self._or_default("heartbeat_limit_secs", DEFAULT_HEARTBEAT_LIMIT)
-
     @property
     def is_returning_parts(self) -> bool:
         """Return whether pilots of this node may return some of their cores."""
@@ -151,11 +146,6 @@ class NodeSettings:
     def is_observing(self) -> bool:
         """Return whether the node looks at the processes of its jobs."""
         return self.whole("observe") != 0
-
-    @property
-    def contradictory_after(self) -> int:
-        """Return the seconds for which a report must be seen to be wrong."""
-        return self._or_default("contradictory_after_secs", DEFAULT_CONTRADICTORY_AFTER)
 
     @property
     def shutdown_file(self) -> str:
@@ -175,22 +165,7 @@ class NodeSettings:
     @property
     def runtime_dir(self) -> str:
         """Return the directory of the jobs' trees, without a trailing slash."""
-        return (self.text("runtime_dir") or "").rstrip("/") or DEFAULT_RUNTIME_DIR
-
-    @property
-    def limits_wait(self) -> int:
-        """Return the seconds that a starting job may wait until its limits are known."""
-        return self._or_default("limits_wait_secs", DEFAULT_LIMITS_WAIT)
-
-    @property
-    def agent_period(self) -> int:
-        """Return the seconds between two rounds of the node's agent."""
-        return self._or_default("agent_period_secs", DEFAULT_AGENT_PERIOD)
-
-    @property
-    def command_timeout(self) -> int:
-        """Return the seconds that one of the batch system's commands may take."""
-        return self._or_default("command_timeout_secs", DEFAULT_COMMAND_TIMEOUT)
+        return (self.text("runtime_dir") or "").rstrip("/") or "/run/drainwise"
 
     @property
     def scratch_dir(self) -> str:
@@ -200,7 +175,7 @@ class NodeSettings:
     @property
     def bin_dir(self) -> str:
         """Return the directory of the batch system's commands, without a trailing slash."""
-        return (self.text("bin_dir") or "").rstrip("/") or DEFAULT_BIN_DIR
+        return (self.text("bin_dir") or "").rstrip("/") or "/usr/bin"
 
 
 def parse(text: str, file: str) -> NodeSettings:

@@ -10,13 +10,12 @@ What a client must not see (`facts.clients`) is never written, and removed where
 
 from __future__ import annotations
 
-import posix
-
 from drainwise.facts.clients import PAPER
 from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, deadline_values, earlier_deadline, machine_values
 from drainwise.features.write import update_directory
 from drainwise.node import JOB_FEATURES, MACHINE_FEATURES
+from drainwise.node.hook import status_of
 from drainwise.pilotad.site_ad import SiteAd, remove_site_ad, write_site_ad
 
 TYPE_CHECKING = False
@@ -33,15 +32,6 @@ _FARTHEST = 365 * 86400  # seconds ahead: Slurm gives a lease without end a year
 def is_far(deadline: int | None, now: int) -> bool:
     """Decide whether a deadline is so far ahead of `now` (UNIX s) that it is none: no pilot is told of it."""
     return deadline is not None and deadline - now >= _FARTHEST
-
-
-def exists(path: str) -> bool:
-    """Decide whether anything stands at `path`, no link followed."""
-    try:
-        posix.stat(path, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
 
 
 def site_notice(
@@ -74,24 +64,30 @@ def shutdown_values(
     return deadline_values(machine, job, now)
 
 
-def write_shutdown_files(
-    place: str, deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER
-) -> None:
-    """Bring the shutdown files of the features directories below `place` up to date. Parameters as for `give_notice`.
+def write_shutdown_files(place: str, values: tuple[Values, Values]) -> None:
+    """Bring the shutdown files of the features directories below `place` up to date: see `shutdown_values`.
 
     A directory that is not there is passed over. Raises FeatureError after having tried both.
     """
+    machine, job = f"{place}/{MACHINE_FEATURES}", f"{place}/{JOB_FEATURES}"
+    take_all(lambda: _update(machine, values[0]), lambda: _update(job, values[1]))
+
+
+def take_all(*steps: Callable[[], object]) -> None:
+    """Take all steps; raises FeatureError afterwards, with the reasons of all that did."""
     faults: list[str] = []
-    machine_values, job_values = shutdown_values(deadline, planned, now, client)
-    for directory, values in ((MACHINE_FEATURES, machine_values), (JOB_FEATURES, job_values)):
-        path = f"{place}/{directory}"
+    for step in steps:
         try:
-            if exists(path):
-                update_directory(path, values)
+            step()
         except FeatureError as error:
             faults.append(str(error))
     if faults:
         raise FeatureError("; ".join(faults))
+
+
+def _update(path: str, values: Values) -> None:
+    if status_of(path) is not None:
+        update_directory(path, values)
 
 
 def write_job_slots(place: str, slots: int | None) -> None:
@@ -100,9 +96,8 @@ def write_job_slots(place: str, slots: int | None) -> None:
     One that is not known (any more) stays as it is; a directory that is not there is passed over.
     """
     text = None if slots is None else machine_values(HostFacts(jobslots=slots))["jobslots"]
-    path = f"{place}/{MACHINE_FEATURES}"
-    if text is not None and exists(path):
-        update_directory(path, {"jobslots": text})
+    if text is not None:
+        _update(f"{place}/{MACHINE_FEATURES}", {"jobslots": text})
 
 
 def bring_site_ad(directory: int | str, notice: SiteAd | None) -> None:
@@ -130,17 +125,10 @@ def give_notice(
     part, answer: what is asked and acknowledged of a partial return; it changes no shutdown file.
     """
     notice = site_notice(deadline, planned, now, client, part, answer)
-    faults: list[str] = []
     steps: list[Callable[[], None]] = [
         lambda: bring_site_ad(scratch, notice),
-        lambda: write_shutdown_files(scratch, deadline, planned, now, client),
+        lambda: write_shutdown_files(scratch, shutdown_values(deadline, planned, now, client)),
     ]
     if notice is None or notice.payload_deadline is None:
         steps.reverse()
-    for step in steps:
-        try:
-            step()
-        except FeatureError as error:
-            faults.append(str(error))
-    if faults:
-        raise FeatureError("; ".join(faults))
+    take_all(*steps)

@@ -174,7 +174,7 @@ def rule(longest: int = 300) -> TextKind[Rule]:
 
 
 def payload_patterns() -> TextKind[str]:
-    """Return the kind of the site's own patterns of payloads; see `node.payloads.payload_profiles`."""
+    """Return the kind of the site's own patterns of payloads; see `node.payloads.payload_trees`."""
     expected = "name=part of a command line, several with commas; a name has small letters, digits, _ and -"
     one = re.compile(r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}")
 

@@ -18,7 +18,11 @@ WITHDRAWN_SHOWN = "PilotReclaimWithdrawn"
 WITHDRAWN_SHOWN_BEFORE = "PilotReclaimTakenBack"
 """The name of the same in a drop-in of an earlier version, until the node is rendered again."""
 ORDERS_SINCE = "PilotOrdersSince"
-"""Since when a startd that starts there takes orders (UNIX s): see `knobs`."""
+"""Since when a startd that starts there takes orders (UNIX s), or one of the next two: see `cron_state`."""
+NEVER = 0
+"""No startd takes orders with this configuration, or the hooks that tell pilots are not in force."""
+ALWAYS = 1
+"""The configuration was there before anybody kept a time, so perhaps each startd takes orders."""
 HOOKS_SINCE = "PilotHooksSince"
 """Since when all jobs that start there find the hooks (UNIX s)."""
 HOOK_RAN = "PilotHookRan"

@@ -13,6 +13,7 @@ import posix
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
 from drainwise.htcondor.node import sandbox
+from drainwise.node.ad_text import literals, string
 from drainwise.node.hook import read_bounded
 from drainwise.pilotad.safe_open import owner_of, reason_of
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 _SLOT_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@"
 _JOB_ID = _SLOT_NAME + "#:+/"
-_LONGEST, _MOST_DIGITS = 255, 12
+_LONGEST, _TOO_LARGE = 255, 10**12
+_IDENTITY = ("Name", "GlobalJobId", "Cpus", "JobStart")
 _DIRECTORY = posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _MOST_CORES = 4096  # of one slot: before 25.4 a user can write any number there, and sums over slots would show it
 _PROC_LIMIT = 1 << 16  # bytes; a starter's command line is short
@@ -86,34 +88,20 @@ def starter_slot(pid: str, startd: int, daemon_uid: int, children: frozenset[str
     return slot if slot and _made_of(slot, _SLOT_NAME) else None
 
 
-def _value(ad: bytes, key: bytes) -> bytes:
-    r"""Return the text right of `key`, a whole `\nName = `: the startd writes names and form always the same."""
-    start = ad.find(key) + len(key)
-    return ad[start : ad.find(b"\n", start)] if start >= len(key) else b""
-
-
-def _string(ad: bytes, key: bytes, letters: str) -> str | None:
-    raw = _value(ad, key)
-    text = raw[1:-1].decode("ascii", "replace")
-    return text if text and raw[:1] == b'"' == raw[-1:] and _made_of(text, letters) else None
-
-
-def _whole(ad: bytes, key: bytes) -> int | None:
-    raw = _value(ad, key)
-    return int(raw) if raw.isdigit() and len(raw) <= _MOST_DIGITS else None
-
-
 def identity(ad: bytes) -> tuple[str, str, int, int | None] | None:
-    """Return slot name, job, cores and start of the run by a slot's ad; None when one of the first three is not sound.
-
-    Written for speed: it is what a round of the cron does most.
-    """
-    ad = b"\n%b\n" % ad
-    name, job = _string(ad, b"\nName = ", _SLOT_NAME), _string(ad, b"\nGlobalJobId = ", _JOB_ID)
-    cores = _whole(ad, b"\nCpus = ")
-    if not name or not job or not cores:
+    """Return slot name, job, cores and start of the run by a slot's ad; None when one of the first three is wrong."""
+    slot = literals(ad, _IDENTITY)
+    name, job, cores, started = (
+        string(slot, "Name"),
+        string(slot, "GlobalJobId"),
+        slot.get("Cpus"),
+        slot.get("JobStart"),
+    )
+    if not name or not job or not _made_of(name, _SLOT_NAME) or not _made_of(job, _JOB_ID):
         return None
-    return name, job, min(cores, _MOST_CORES), _whole(ad, b"\nJobStart = ")
+    if type(cores) is not int or not 0 < cores < _TOO_LARGE:
+        return None
+    return name, job, min(cores, _MOST_CORES), started if type(started) is int and 0 <= started < _TOO_LARGE else None
 
 
 def _found(directory: int, ad: str) -> tuple[str, str, int, int | None] | None:

@@ -15,7 +15,7 @@ from drainwise.node.hook import run_to_end, say, write_whole
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import NoReturn
 else:
     import _signal  # the module behind `signal`, which itself costs more than all the rest of a hook
@@ -23,10 +23,11 @@ else:
 _PIECE = 1 << 16
 
 
-def put_input(content: bytes) -> None:
+def put_input(content: Iterable[bytes]) -> None:
     """Let standard input hold `content`, from its beginning. Raises OSError."""
     memory = posix.memfd_create("job-ad")
-    write_whole(memory, content)
+    for piece in content:
+        write_whole(memory, piece)
     posix.dup2(memory, 0)
     posix.set_inheritable(0, True)
     if memory:
@@ -34,26 +35,10 @@ def put_input(content: bytes) -> None:
     posix.lseek(0, 0, 0)
 
 
-def keep_input() -> None:
-    """Read all of standard input and leave it there, to be read again. Raises OSError."""
-    memory = posix.memfd_create("job-ad")
-    while piece := posix.read(0, _PIECE):
-        write_whole(memory, piece)
-    posix.dup2(memory, 0)
-    posix.close(memory)
-    posix.lseek(0, 0, 0)
-
-
-def _rewind() -> None:
-    """Let standard input begin again; one that could not be kept was not read either."""
-    try:
-        posix.lseek(0, 0, 0)
-    except OSError:
-        return
-
-
-def become(command: Sequence[str]) -> NoReturn:
+def become(command: Sequence[str], is_kept: bool = True) -> NoReturn:
     """Become the site's hook; `command` is its absolute path and its arguments.
+
+    is_kept: whether standard input can begin again; one that could not be kept was not read either.
 
     Where it cannot be run, this process dies by a signal: HTCondor puts the job back, as it does itself for a hook
     that is missing.
@@ -61,7 +46,8 @@ def become(command: Sequence[str]) -> NoReturn:
     _signal.setitimer(_signal.ITIMER_REAL, 0)
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
         _signal.signal(number, _signal.SIG_DFL)  # Python ignores both, and a new program would, too
-    _rewind()
+    if is_kept:
+        posix.lseek(0, 0, 0)
     try:
         posix.execv(command[0], list(command))
     except OSError as error:
@@ -73,8 +59,8 @@ def become(command: Sequence[str]) -> NoReturn:
 def run_before(command: Sequence[str], step: Callable[[], None]) -> NoReturn:
     """Run our part of a hook for at most its time limit, then become `command`, whatever came of our part."""
     try:
-        keep_input()
+        put_input(iter(lambda: posix.read(0, _PIECE), b""))
     except OSError as error:
         say(f"the job's ad cannot be kept for the site's own hook, so ours does nothing: {error.strerror}")
-        become(command)
+        become(command, is_kept=False)
     run_to_end(step, after=lambda: become(command))

@@ -16,18 +16,11 @@ from __future__ import annotations
 
 from drainwise.facts import fact
 from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_BY
-from drainwise.htcondor.node.cron_record import replace_file
+from drainwise.htcondor.node.cron_state import kept_lines, replace_file
 from drainwise.node.ad_text import literals, raw_values, string, whole
-from drainwise.node.hook import read_bounded, say
-from drainwise.node.payloads.claims import KeptCores
+from drainwise.node.hook import say
 from drainwise.pilotad.attributes import REPORTED_BY
-from drainwise.pilotad.partial_return import (
-    Acknowledgement,
-    PartialReturn,
-    ReturnedPart,
-    acknowledgement,
-    returned_part,
-)
+from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart, acknowledgement, returned_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +28,7 @@ if TYPE_CHECKING:
 
     from drainwise.htcondor.node.job_directories import JobSandbox
     from drainwise.node.payloads.observer import SeenJob
+    from drainwise.pilotad.partial_return import Acknowledgement
     from drainwise.pilotad.report import PilotReport
 
 _SLOTS = ("slot1", "slot2")
@@ -53,7 +47,6 @@ _LENT_MEMORY = (
 )
 _MOST_DIGITS = 10
 _LOOKS = 2  # in a row at which a job must have worked on more than it kept
-_LIMIT = 1 << 20  # bytes
 
 
 class OwnersRecord:
@@ -64,7 +57,8 @@ class OwnersRecord:
 
     def __init__(self, file: str, age: int = 0) -> None:
         self._file, self.age = file, age
-        self._before = _remembered_owners(file)
+        rows = [line.split(" ") for line in kept_lines(file) or ()]
+        self._before = {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and all(map(_is_number, row))}
         self._since = dict(self._before)
 
     def since(self, job: JobSandbox, seen: SeenJob | None, now: int) -> int | None:
@@ -80,15 +74,6 @@ class OwnersRecord:
             replace_file(self._file, "".join(f"{uid} {since}\n" for uid, since in self._since.items()))
 
 
-def _remembered_owners(file: str) -> dict[int, int]:
-    try:
-        lines = read_bounded(file, _LIMIT).decode("ascii", "replace").splitlines()
-    except OSError:
-        return {}
-    rows = [line.split(" ") for line in lines]
-    return {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and all(map(_is_number, row))}
-
-
 def stated_part(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> ReturnedPart | None:
     """Return what a report is believed to have returned at `now` (UNIX s); None where it states nothing.
 
@@ -97,11 +82,6 @@ def stated_part(report: PilotReport | None, job: JobSandbox, now: int, heartbeat
     if report is None or report.returned_cores is None:
         return None
     return returned_part(report, job.cores, None, now, heartbeat_limit, job.started)
-
-
-def kept_cores(part: ReturnedPart | None, job: JobSandbox) -> KeptCores | None:
-    """Return what a job may use by its own statement; None where it has returned nothing."""
-    return KeptCores(job.cores - part.cores, part.since) if part is not None and part.cores else None
 
 
 def returned_by(part: ReturnedPart | None, job: JobSandbox, since: int | None, age: int) -> str:
@@ -133,15 +113,14 @@ def wish_and_answer(ad: bytes) -> tuple[PartialReturn | None, Acknowledgement | 
     ad: the slot's, as the startd wrote it.
     """
     there = _there(ad)
-    return _wish(ad, there), None if there is None else _answer(there)
-
-
-def _wish(ad: bytes, there: _There | None) -> PartialReturn | None:
-    # What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
     slot = literals(ad, ("GlobalJobId", "JobStart", RETURN_ASKED))
     asked = asked_of(f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}", string(slot, RETURN_ASKED) or "")
-    least = 0 if there is None else min(there.stated.cores, there.borrowed)
-    return PartialReturn(least) if least > (0 if asked is None else asked.cores) else asked
+    if there is None:
+        return asked, None
+    # What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
+    held = min(there.stated.cores, there.borrowed)
+    wish = PartialReturn(held) if held > (0 if asked is None else asked.cores) else asked
+    return wish, acknowledgement(there.stated, there.cores, max(0, there.borrowed - there.lent) + held)
 
 
 def asked_of(run: str, value: str) -> PartialReturn | None:
@@ -153,11 +132,6 @@ def asked_of(run: str, value: str) -> PartialReturn | None:
             cores, by, chunk = numbers
             return PartialReturn(cores, by or None, max(1, chunk))
     return None
-
-
-def _answer(there: _There) -> Acknowledgement:
-    missing = max(0, there.borrowed - there.lent)
-    return acknowledgement(there.stated, there.cores, missing + min(there.stated.cores, there.borrowed))
 
 
 @fact

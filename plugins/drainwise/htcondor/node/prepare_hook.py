@@ -10,12 +10,11 @@ import posix
 import time
 
 from drainwise.common import acl
-from drainwise.features import host, planned_shutdown
+from drainwise.features import host
 from drainwise.htcondor.node import sandbox
-from drainwise.htcondor.node.next_hook import put_input, run_before
+from drainwise.node import hook, with_urls
 from drainwise.node.ad_text import literals, raw_values, string, whole
-from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
-from drainwise.node.job_features import host_facts, job_facts, make_features
+from drainwise.node.job_features import host_facts, job_facts, job_token, make_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,10 +102,11 @@ def job_side(job: dict[str, Literal], machine: dict[str, Literal], settings: Nod
 def machine_ad(more: tuple[str, ...] = ()) -> dict[str, Literal]:
     """Read the slot's ad, with `more` attributes; empty, and logged, when it cannot be read: that costs some keys."""
     try:
-        return literals(read_bounded(variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES + more)
+        ad = hook.read_bounded(hook.variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT)
     except (KeyError, OSError) as error:
-        say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
+        hook.say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
         return {}
+    return literals(ad, MACHINE_ATTRIBUTES + more)
 
 
 def lend_passage(scratch: str) -> None:
@@ -123,23 +123,7 @@ def lend_passage(scratch: str) -> None:
             raise ValueError(f"{above} belongs to root, not to HTCondor's own user")
         acl.lend(scratch, owner, acl.PASS_THROUGH)
     except (OSError, ValueError) as error:
-        say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
-
-
-def served(variables: dict[str, str], site: str, scratch: str) -> dict[str, str]:
-    """Return the job's variables with URLs for its features, and make its token; unchanged where that fails.
-
-    site: the URL of the server of $(EXECUTE). scratch: the job's directory, which is closed to others.
-    """
-    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
-    from drainwise.node.job_urls import with_urls  # noqa: PLC0415
-
-    try:
-        token = make_token(scratch, None)
-    except OSError as error:
-        say(f"this job has paths of its features, no URLs: no token: {error}")
-        return variables
-    return with_urls(variables, site, sandbox.below_execute(scratch), token)
+        hook.say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
 
 
 def with_line(ad: bytes, line: bytes) -> bytes:
@@ -151,42 +135,36 @@ def with_line(ad: bytes, line: bytes) -> bytes:
 
 def prepare(settings_path: str) -> bytes:
     """Make the three directories and print the job's new environment; returns the job's ad with it."""
-    settings, now = settings_or_defaults(settings_path), int(time.time())
-    scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
+    settings, now = hook.settings_or_defaults(settings_path), int(time.time())
+    scratch = hook.variable("_CONDOR_SCRATCH_DIR").rstrip("/")
     lend_passage(scratch)
-    ad = read_input(sandbox.AD_LIMIT)
-    if settings.kinds:
-        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
-
-        machine = machine_ad(kind_attributes(settings))
-        settings = of_slot(settings, machine)
-    else:
-        machine = machine_ad()
+    ad = hook.read_input(sandbox.AD_LIMIT)
+    machine = machine_ad(sandbox.kind_attributes(settings))
+    settings = sandbox.of_slot(settings, machine)
     job = job_side(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
     later = 0
-    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
-    if remark:
-        say(remark)
+    planned = hook.planned_shutdown(settings, now)
     if planned is not None and settings.clients is not None:
-        from drainwise.htcondor.node.job_client import client_in  # noqa: PLC0415 - most nodes plan no shutdown
-
-        client = client_in(ad, settings.clients)
+        client = sandbox.client_in(ad, settings.clients)
         planned = planned if client is not None and client.shutdown_files else None
         later = 0 if client is None else client.shown_later
     variables = make_features(scratch, host_side(machine, settings), job, planned, now, None, later)
     if not variables:
         return ad
     if settings.features_url:
-        variables = served(variables, settings.features_url, scratch)
+        token, below = job_token(scratch, None, "this job"), sandbox.below_execute(scratch)
+        variables = variables if token is None else with_urls(variables, settings.features_url, below, token)
     raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))
     delimiter = raw.get("EnvDelim", '";"')[1:-1] or ";"
     line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables).encode("latin-1")
-    write_output(line + b"\n")
+    hook.write_output(line + b"\n")
     return with_line(ad, line)
 
 
 def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
     """Run the hook; it ends this process, or becomes the site's own hook, a path and its arguments."""
     if site_hook:
-        run_before(site_hook, lambda: put_input(prepare(settings_path)))
-    run_to_end(lambda: prepare(settings_path), orderly=True)
+        from drainwise.htcondor.node.next_hook import put_input, run_before  # noqa: PLC0415 - few sites have one
+
+        run_before(site_hook, lambda: put_input([prepare(settings_path)]))
+    hook.run_to_end(lambda: prepare(settings_path), orderly=True)

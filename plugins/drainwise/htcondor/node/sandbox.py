@@ -1,10 +1,20 @@
-"""Find the files in a job's directory on an execute node, before and since HTCondor 25.4.
+"""Find the files in a job's directory on an execute node, before and since HTCondor 25.4; whose job it is.
 
 Before: `dir_<pid>/` is the job's directory (0700, the user's) with the ads in it. Since: `dir_<pid>/` is the daemon's,
 `dir_<pid>/htcondor/` holds the ads that can be trusted and `dir_<pid>/scratch/` is the job's directory.
 """
 
 from __future__ import annotations
+
+from drainwise.node.ad_text import literals, string
+from drainwise.node.hook import read_bounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from drainwise.facts.client_rules import ClientRules
+    from drainwise.facts.clients import ClientProfile
+    from drainwise.node.ad_text import Literal
+    from drainwise.node.settings import NodeSettings
 
 SCRATCH = "scratch"
 ADS = "htcondor"
@@ -35,3 +45,57 @@ def below_execute(scratch: str) -> str:
     """
     above, _, name = scratch.rpartition("/")
     return f"{above.rpartition('/')[2]}/{name}" if name == SCRATCH else name
+
+
+def kind_attributes(settings: NodeSettings) -> tuple[str, ...]:
+    """Return the attributes of a slot that say of which kind its node is; none where the site has one kind."""
+    if not settings.kinds:
+        return ()
+    return ("Machine", *(part.partition("=")[0] for part in settings.features_asked()))
+
+
+def of_slot(settings: NodeSettings, slot: dict[str, Literal]) -> NodeSettings:
+    """Return the settings for a slot's node. A feature is an attribute that is true, or `NAME=VALUE` that is so."""
+    if not settings.kinds:
+        return settings
+    features = tuple(part for part in settings.features_asked() if _holds(slot, part))
+    return settings.of_node(str(slot.get("Machine", "")), features)
+
+
+def _holds(slot: dict[str, Literal], feature: str) -> bool:
+    name, equals, wanted = feature.partition("=")
+    value = slot.get(name)
+    if value is None:
+        return False
+    return str(value).lower() == (wanted.strip().lower() if equals else "true")
+
+
+def client_in(ad: bytes, rules: ClientRules) -> ClientProfile | None:
+    """Return the profile of the job of this ad; None where the ad names no owner: then nothing of the job is known."""
+    from drainwise.facts.client_rules import ACCOUNT, ATTRIBUTE, USER, user_texts  # noqa: PLC0415 - there already
+
+    asked = rules.attributes()
+    job = literals(ad, ("Owner", "User", "AcctGroup", "AccountingGroup", *asked))
+    owner, user, group, charged = (string(job, name) for name in ("Owner", "User", "AcctGroup", "AccountingGroup"))
+    if not owner and not user:
+        return None
+    # As patterns compare it: true and false in small letters, numbers as they are written.
+    values = {name: str(job[name]) for name in asked if name in job}
+    facts: dict[str, tuple[str, ...]] = {
+        ATTRIBUTE + name: (text.lower() if isinstance(job[name], bool) else text,) for name, text in values.items()
+    }
+    facts[USER] = user_texts((user, owner))
+    # The accountant's name of it is the group, and the user below it or in no group.
+    facts[ACCOUNT] = tuple(text for text in (group, charged, (charged or "").rpartition(".")[0], user) if text)
+    return rules.profile_of(facts)
+
+
+def client_of_job(ad: str, rules: ClientRules, directory: int | None = None) -> ClientProfile | None:
+    """Return the profile of the job whose ad this is, a path from the open `directory`; None where it cannot be read.
+
+    The job's user can replace it.
+    """
+    try:
+        return client_in(read_bounded(ad, AD_LIMIT, directory), rules)
+    except OSError:
+        return None

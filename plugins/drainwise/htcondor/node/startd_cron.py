@@ -13,59 +13,36 @@ from __future__ import annotations
 
 import posix
 import time
+from _stat import S_ISDIR  # `stat` itself would be one more module for the cron to load
 
 from drainwise import __version__
 from drainwise.common.mounts import fuse_mounts_below
+from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
 from drainwise.facts.waste import classad_expressions
-from drainwise.htcondor.node import (
-    CLAIM_VACATE,
-    CLIENT,
-    CRON_HEARTBEAT,
-    CRON_VERSION,
-    HOOK_RAN,
-    HOOKS_SINCE,
-    ORDERS_SINCE,
-    RETURNED_AT,
-    RETURNED_BY,
-    UNUSABLE,
-    USUAL_INTERVAL,
-    WALL_LIMIT,
-    sandbox,
-)
-from drainwise.htcondor.node import knobs as node_knobs
-from drainwise.htcondor.node.cron_record import NODE_TAG, NOTHING, checksum, marks_of, remember, remembered
-from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
-from drainwise.htcondor.node.job_directories import children_of, job_directory_names, open_job_directory
-from drainwise.node import JOB_STATUS
+from drainwise.htcondor import node as names
+from drainwise.htcondor.node import cron_state, sandbox
+from drainwise.htcondor.node.cron_state import NODE_TAG, NOTHING, CronState
+from drainwise.htcondor.node.job_directories import children_of, is_starter, job_directory_names, open_job_directory
+from drainwise.node import JOB_FEATURES, JOB_STATUS
 from drainwise.node.ad_text import raw_values
-from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
-from drainwise.node.payloads.claims import contradicts
-from drainwise.pilotad.attributes import (
-    ATTRIBUTES,
-    GLIDEIN_AD,
-    HEARTBEAT,
-    OBSERVATION,
-    PROCESSES,
-    REPORTED_BY,
-    STANDING,
-)
+from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, status_of, write_output
+from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, PROCESSES, REPORTED_BY, STANDING
 from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
 from drainwise.pilotad.observation import observation_text, observed_report
-from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
+from drainwise.pilotad.report import CONTRADICTORY, STALE, PilotReport, bounded, standing
 from drainwise.pilotad.safe_open import Patience
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import NoReturn
 
-    from drainwise.facts.client_rules import ClientRules
-    from drainwise.facts.clients import ClientProfile
-    from drainwise.htcondor.node.cron_record import Published, Remembered
+    from drainwise.htcondor.node.cron_state import Published, Remembered
     from drainwise.htcondor.node.job_directories import JobSandbox
-    from drainwise.htcondor.node.observed_slots import ObservedSlots
     from drainwise.htcondor.node.parts import OwnersRecord
+    from drainwise.node.payloads.observer import Observer, SeenJob
+    from drainwise.node.payloads.process_table import ProcessTable
     from drainwise.node.settings import NodeSettings
     from drainwise.pilotad.partial_return import ReturnedPart
 
@@ -73,6 +50,40 @@ PATIENCE = 1.0  # seconds; what a whole round waits for files that are being wri
 _MACHINE_AD_LIMIT = 1 << 18  # bytes
 _VACATE = "MachineMaxVacateTime"
 _BELIEVED = 3  # periods; so old may be what was read of returned cores
+
+
+@fact
+class CronNode:
+    """What a round knows of its node before it looks at the jobs. startd: the pid of our startd. now: UNIX s.
+
+    vacate: the MachineMaxVacateTime of a new claim (s), None when it is not known; largest: the most that this node
+    ever had. hooks: see `hooks_since`.
+    """
+
+    startd: int
+    now: int
+    settings: NodeSettings
+    vacate: int | None = None
+    largest: int = 0
+    hooks: int = 0
+
+
+@fact
+class ReportedRun:
+    """A run as its directory shows it: its pilot's report, and what was refused of it.
+
+    has_hooks: whether it has them though it began before all jobs found them. part: what it is believed to have
+    returned, None where it states nothing. lines: more of its slot's attributes.
+    vacate: the MachineMaxVacateTime of its claim (s), None where it is a new one's.
+    """
+
+    job: JobSandbox
+    report: PilotReport | None
+    refused: str = ""
+    has_hooks: bool = False
+    part: ReturnedPart | None = None
+    lines: tuple[str, ...] = ()
+    vacate: int | None = None
 
 
 def literal(value: float | bool | str | None) -> str:
@@ -119,22 +130,26 @@ def slot_ad(body: str, job: JobSandbox) -> str:
     return f'SlotMergeConstraint = Name == "{job.slot}" && GlobalJobId =?= "{job.job}"\n{body}'
 
 
-def _open_jobs(execute: int, startd: int) -> Iterator[JobSandbox]:
-    """Yield the jobs below the open $(EXECUTE), each open as long as the caller looks at it."""
-    blocked = fuse_mounts_below(posix.readlink(f"/proc/self/fd/{execute}"))
-    children = children_of(startd)
-    for name in job_directory_names(execute):
-        if blocked and any(f"/{name}/" in f"{mount}/" for mount in blocked):
-            continue  # a file system served by a user can hold us for ever
-        try:
-            job = open_job_directory(execute, name, startd, children)
-        except RefusedFile:
-            continue  # the job has not begun, has just gone, or has no directory that we may enter
-        if job is not None:
+def open_jobs(execute: str, startd: int) -> Iterator[JobSandbox]:
+    """Yield the jobs below $(EXECUTE), each open as long as the caller looks at it. Raises OSError."""
+    directory = posix.open(execute, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
+    try:
+        blocked = fuse_mounts_below(posix.readlink(f"/proc/self/fd/{directory}"))
+        children = children_of(startd)
+        for name in job_directory_names(directory):
+            if blocked and any(f"/{name}/" in f"{mount}/" for mount in blocked):
+                continue  # a file system served by a user can hold us for ever
             try:
-                yield job
-            finally:
-                posix.close(job.descriptor)
+                job = open_job_directory(directory, name, startd, children)
+            except RefusedFile:
+                continue  # the job has not begun, has just gone, or has no directory that we may enter
+            if job is not None:
+                try:
+                    yield job
+                finally:
+                    posix.close(job.descriptor)
+    finally:
+        posix.close(directory)
 
 
 def claims_vacate_time(job: JobSandbox) -> int | None:
@@ -143,93 +158,116 @@ def claims_vacate_time(job: JobSandbox) -> int | None:
         ad = read_bounded(sandbox.MACHINE_AD, _MACHINE_AD_LIMIT, job.descriptor)
     except OSError:
         return None
-    return node_knobs.seconds(raw_values(ad, (_VACATE,)).get(_VACATE, ""))
+    return cron_state.seconds(raw_values(ad, (_VACATE,)).get(_VACATE, ""))
 
 
-def vacate_ad(job: JobSandbox, configured: int | None, largest: int) -> str:
-    """Write the slot's attribute for a claim with another MachineMaxVacateTime than a new one; "" for any other.
+def hook_ran(directory: int) -> bool:
+    """Decide whether the prepare hook's work is in the open `directory` of a job.
 
-    configured: what a new claim is given (s), None when unknown; largest: the most that this node ever had.
+    Who forges that lets its own pilot get orders, and nobody else's.
     """
-    given = None if configured is None else claims_vacate_time(job)
-    if given is None or given == configured:
-        return ""
-    return slot_ad(f"{CLAIM_VACATE} = {min(given, largest)}", job)
+    status = status_of(JOB_FEATURES, directory)
+    return status is not None and S_ISDIR(status.st_mode)
+
+
+def read_run(job: JobSandbox, node: CronNode, patience: Patience) -> ReportedRun:
+    """Read what a job's directory says; what cannot be read costs that job's own report."""
+    now, limit, lines = node.now, node.settings.heartbeat_limit, []
+    report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
+    if report is None or standing(report, now, limit, job.started) == STALE:
+        report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
+    part = None
+    if node.settings.is_returning_parts:
+        from drainwise.htcondor.node.parts import stated_part  # noqa: PLC0415 - only where pilots may return cores
+
+        part = stated_part(report, job, now, limit)
+    rules = node.settings.clients
+    if rules is not None and rules.attributes():
+        client = sandbox.client_of_job(sandbox.JOB_AD, rules, job.descriptor)
+        lines = [] if client is None else [f'{names.CLIENT} = "{client.name}"']
+    has_hooks = (job.started or 0) < node.hooks and hook_ran(job.descriptor)
+    given = None if node.vacate is None else claims_vacate_time(job)
+    vacate = None if given is None or given == node.vacate else min(given, node.largest)
+    return ReportedRun(job, report, reasons_line(refused), has_hooks, part, tuple(lines), vacate)
 
 
 def collect(
-    execute: str,
-    startd: int,
-    now: int,
-    heartbeat_limit: int,
-    vacate: int | None = None,
-    largest: int = 0,
-    hooks: int = 0,
-    observed: ObservedSlots | None = None,
-    clients: ClientRules | None = None,
-    owners: OwnersRecord | None = None,
+    jobs: Iterable[JobSandbox], node: CronNode, observer: Observer | None = None, owners: OwnersRecord | None = None
 ) -> Published:
-    """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
+    """Read the reports of all these jobs, look at their processes, and write the ad of each slot.
 
-    Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
-    `vacate_ad`. hooks: see `hooks_since`. observed: None where the site does not want its jobs to be looked at.
-    clients: where rows ask for attributes of jobs. owners: where pilots may return some of their cores.
-    Raises OSError when $(EXECUTE) itself cannot be read.
+    Where a directory that an earlier run left behind names the same slot, the later run counts. observer: None where
+    the site does not want its jobs to be looked at. owners: where pilots may return some of their cores.
     """
-    if owners is not None:
-        from drainwise.htcondor.node import parts as returning  # noqa: PLC0415 - only where pilots may return cores
-
-    published: Published = {}
-    started: dict[str, int] = {}
+    runs: dict[str, ReportedRun] = {}
     patience = Patience(PATIENCE)
-    live = "\n".join(f"{name} = {text}" for name, text in classad_expressions(heartbeat_limit).items())
-    descriptor = posix.open(execute, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
-    try:
-        for job in _open_jobs(descriptor, startd):
-            start = job.started or 0
-            if started.get(job.slot, 0) > start:
-                continue
-            started[job.slot] = start
-            report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
-            if report is None or standing(report, now, heartbeat_limit, job.started) == STALE:
-                report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
-            is_weak = _is_weak(report, job, now, heartbeat_limit)
-            is_own = report is not None and report.source != GLIDEIN_AD and not is_weak
-            part = None if owners is None else returning.stated_part(report, job, now, heartbeat_limit)
-            seen, refuted = None, False
-            if observed is not None:
-                claimed = report.used_cpu if report is not None and is_own else None
-                kept = None if part is None else returning.kept_cores(part, job)
-                seen = observed.of(job, now, claimed, kept)
-                refuted = seen is not None and contradicts(seen.wrong, now, observed.contradictory_after)
-            if seen is not None and seen.told is not None and seen.has_worked and is_weak:
-                report = observed_report(seen.told)
-            parts = [report_ad(report, job, now, heartbeat_limit, refuted, part) + live] if report is not None else []
-            if owners is not None and part is not None:
-                parts.append(returning.returned_by(part, job, owners.since(job, seen, now), owners.age))
-            if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
-                parts.append(f"{HOOK_RAN} = true")
-            if seen is not None and seen.told is not None:
-                parts.append(f'{OBSERVATION} = "{observation_text(seen.told)}"')
-            if clients is not None and (client := _client_of(job, clients)) is not None:
-                parts.append(f'{CLIENT} = "{client.name}"')
-            published[job.slot] = (slot_ad("\n".join(parts), job) if parts else "", reasons_line(refused))
-            if given := vacate_ad(job, vacate, largest):
-                published[f"vacate-{job.slot}"] = (given, "")
-    finally:
-        posix.close(descriptor)
+    for job in jobs:
+        if job.slot not in runs or (runs[job.slot].job.started or 0) <= (job.started or 0):
+            runs[job.slot] = read_run(job, node, patience)
+    if observer is not None:
+        _observe(observer, runs.values(), node)
+    limit = node.settings.heartbeat_limit
+    live = "\n".join(f"{name} = {text}" for name, text in classad_expressions(limit).items())
+    published: Published = {}
+    for slot, run in runs.items():
+        seen = None if observer is None else observer.seen.get(run.job.job)
+        lines = _slot_lines(run, node, seen, live, owners)
+        published[slot] = (slot_ad("\n".join(lines), run.job) if lines else "", run.refused)
+        if run.vacate is not None:
+            published[f"vacate-{slot}"] = (slot_ad(f"{names.CLAIM_VACATE} = {run.vacate}", run.job), "")
     return published
 
 
-def _client_of(job: JobSandbox, rules: ClientRules) -> ClientProfile | None:
-    from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has such rows
+def _observe(observer: Observer, runs: Collection[ReportedRun], node: CronNode) -> None:
+    from drainwise.node.payloads.observer import KeptCores, ObservedRun, claimed_cores  # noqa: PLC0415 - as `_observer`
 
-    return client_of_job(sandbox.JOB_AD, rules, job.descriptor)
+    def starters(table: ProcessTable) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
+        found: dict[
+            str, tuple[int, ...]
+        ] = {}  # a directory that an earlier run left never leads to another's processes
+        for run in runs:
+            starter = table.process(run.job.starter)
+            if starter is not None and starter.parent == node.startd:
+                try:
+                    if is_starter(str(run.job.starter), node.startd, posix.geteuid()):
+                        found[run.job.job] = (run.job.starter,)
+                except OSError:
+                    continue
+        return found, ()
+
+    observed = {}
+    for run in runs:
+        job, part = run.job, run.part
+        if job.started is not None:
+            claimed = claimed_cores(run.report, job.cores, job.started, node.now, node.settings.heartbeat_limit)
+            kept = KeptCores(job.cores - part.cores, part.since) if part is not None and part.cores else None
+            observed[job.job] = ObservedRun(job.cores, job.started, claimed, kept)
+    observer.look(observed, starters, node.settings.text("payload_patterns"), node.now)
 
 
-def _is_weak(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> bool:
-    """Decide whether what the node saw comes before a report: there is none, it is old, or it lacks a figure."""
-    return report is None or standing(report, now, heartbeat_limit, job.started, job.cores) in {STALE, INCOMPLETE}
+def _slot_lines(
+    run: ReportedRun, node: CronNode, seen: SeenJob | None, live: str, owners: OwnersRecord | None
+) -> list[str]:
+    """Write the attributes of a run's slot. seen: of its processes; live: the expressions that go with a report."""
+    job, report, limit = run.job, run.report, node.settings.heartbeat_limit
+    lines = []
+    if seen is not None and seen.told is not None and seen.has_worked:
+        from drainwise.node.payloads.observer import is_weak  # noqa: PLC0415 - there already
+
+        if is_weak(report, job.cores, job.started, node.now, limit):
+            report = observed_report(seen.told)
+    if report is not None:
+        refuted = seen is not None and seen.contradicts(node.now, node.settings.contradictory_after)
+        lines.append(report_ad(report, job, node.now, limit, refuted, run.part) + live)
+    if owners is not None and run.part is not None:
+        from drainwise.htcondor.node.parts import returned_by  # noqa: PLC0415 - there already
+
+        lines.append(returned_by(run.part, job, owners.since(job, seen, node.now), owners.age))
+    if (report is None or report.source == PROCESSES) and run.has_hooks:
+        lines.append(f"{names.HOOK_RAN} = true")
+    if seen is not None and seen.told is not None:
+        lines.append(f'{OBSERVATION} = "{observation_text(seen.told)}"')
+    return [*lines, *run.lines]
 
 
 def node_ad(
@@ -245,13 +283,15 @@ def node_ad(
     the jobs on nodes of this kind, seconds, where the site has limits by kind. guarded: attributes that decide, each
     with the value of a slot without a report, or undefined: somebody with level WRITE may set what nobody publishes.
     """
-    orders = "" if since is None else f"{ORDERS_SINCE} = {since}\n"
-    orders += f"{HOOKS_SINCE} = {hooks}\n" if hooks else ""
-    orders += f"{WALL_LIMIT} = {wall_limit}\n" if wall_limit else ""
+    lines = [] if since is None else [f"{names.ORDERS_SINCE} = {since}"]
+    lines += [
+        f"{name} = {value}" for name, value in ((names.HOOKS_SINCE, hooks), (names.WALL_LIMIT, wall_limit)) if value
+    ]
     for word in guarded:
         name, _, value = word.partition("=")
-        orders += f"{name} = {value or 'undefined'}\n"
-    return f'{orders}{CRON_VERSION} = "{__version__}"\n{UNUSABLE} = "{" ".join(unusable)}"\n'
+        lines.append(f"{name} = {value or 'undefined'}")
+    lines += [f'{names.CRON_VERSION} = "{__version__}"', f'{names.UNUSABLE} = "{" ".join(unusable)}"', ""]
+    return "\n".join(lines)
 
 
 def output(
@@ -262,80 +302,60 @@ def output(
     Only an ad that `marks` calls for, and the node's where it `is_news`, asks to be sent to the collector at once; the
     others go with the startd's next update.
     """
-    parts = [f"{CRON_HEARTBEAT} = {now}\n{node}- {NODE_TAG}{' update:true' if is_news else ''}"]
+    parts = [f"{names.CRON_HEARTBEAT} = {now}\n{node}- {NODE_TAG}{' update:true' if is_news else ''}"]
     for slot, (ad, _) in published.items():
         if ad:
             push = "" if before.get(slot, NOTHING)[0] == marks[slot][0] else " update:true"
-            parts.append(f"{_with_time(ad, now)}\n- {slot}{push}")
+            # The time of a run that has returned cores stands apart: by itself it is no change that would be sent.
+            at = f"\n{names.RETURNED_AT} = {now}" if f'\n{names.RETURNED_BY} = "' in ad else ""
+            parts.append(f"{ad}{at}\n- {slot}{push}")
     gone = [slot for slot, (ad, *_) in before.items() if ad != NOTHING[0] and not published.get(slot, ("",))[0]]
     parts += [f"SlotMergeConstraint = false\n- {slot} update:true" for slot in gone]
     return "\n".join(parts) + "\n"
 
 
-def _with_time(ad: str, now: int) -> str:
-    """Return a slot's ad with the time of this round (UNIX s) where it names a run that has returned cores.
-
-    It stands apart from the ad: by itself it is no change that would be sent at once.
-    """
-    return f"{ad}\n{RETURNED_AT} = {now}" if f'\n{RETURNED_BY} = "' in ad else ad
-
-
 def run(knobs: dict[str, str]) -> None:
     """Run one round: read, print, log what was newly refused, remember. `knobs` are the cron's options."""
-    settings, now = settings_or_defaults(knobs["settings"]), int(time.time())
-    before, possible = remembered(knobs["state"]), node_knobs.orders_possible(knobs)
-    since, vacate = before.since, node_knobs.seconds(knobs.get("vacate", ""))
+    settings, now, file = settings_or_defaults(knobs["settings"]), int(time.time()), knobs["state"]
+    vacate, period, updates = (cron_state.seconds(knobs.get(name, "")) for name in ("vacate", "period", "updates"))
+    before, possible = cron_state.remembered(file), cron_state.orders_possible(knobs)
+    since, largest = before.since, max(before.vacate, vacate or 0)
     if possible is not None:
-        placed = node_knobs.placed_at(knobs.get("config-dirs", ""), knobs.get("drop-in", ""))
-        since = node_knobs.orders_since(before.since, before.found, possible, placed, now)
-    unusable = unusable_files(knobs["settings"])
+        placed = cron_state.placed_at(knobs.get("config-dirs", ""), knobs.get("drop-in", ""))
+        since = cron_state.orders_since(before.since, before.found, possible, placed, now)
+    unusable = cron_state.unusable_files(knobs["settings"])
     try:
-        hooks = hooks_since(knobs["state"], node_knobs.seconds(knobs.get("period", "")) or 0, now, unusable)
+        hooks = cron_state.hooks_since(file, period or 0, now, unusable)
     except OSError:
         hooks = 0  # where nothing can be kept, one line says so of the state itself
-    largest, startd = max(before.vacate, vacate or 0), posix.getppid()
-    observed = _observed(knobs["state"], startd, settings)
-    clients = settings.clients if settings.clients is not None and settings.clients.attributes() else None
-    owners = _owners(knobs) if settings.is_returning_parts else None
-    published = collect(
-        *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients),
-        owners=owners,
-    )
-    pause = node_knobs.seconds(knobs.get("updates", ""))
-    marks = marks_of(published, before.marks, now, USUAL_INTERVAL if pause is None else pause)
-    orders = None if possible is None else since
+    observer = owners = None
+    if settings.is_observing:
+        from drainwise.node.payloads.observer import Observer  # noqa: PLC0415 - a site without pays nothing
+
+        observer = Observer(cron_state.kept_lines(f"{file}-seen") or ())
+    if settings.is_returning_parts:
+        from drainwise.htcondor.node.parts import OwnersRecord  # noqa: PLC0415 - only where pilots may return cores
+
+        owners = OwnersRecord(f"{file}-owners", _BELIEVED * (period or 0))
+    node = CronNode(posix.getppid(), now, settings, vacate, largest, hooks)
+    published = collect(open_jobs(knobs["execute"], node.startd), node, observer, owners)
+    marks = cron_state.marks_of(published, before.marks, now, names.USUAL_INTERVAL if updates is None else updates)
     limit = settings.of_node("").whole("wall_limit_secs") if settings.kinds else None
-    node = node_ad(orders, unusable, hooks, limit, knobs.get("guarded", "").split())
-    sent = checksum(node) if since is not None else before.node
-    write_output(output(published, marks, before.marks, now, node, sent != before.node).encode("ascii"))
+    of_node = node_ad(None if possible is None else since, unusable, hooks, limit, knobs.get("guarded", "").split())
+    sent = cron_state.checksum(of_node) if since is not None else before.node
+    write_output(output(published, marks, before.marks, now, of_node, sent != before.node).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.marks.get(slot, NOTHING)[1] != marks[slot][1]:
             say(f"{slot}: {refused}")
-    if (since, largest, marks, sent) != (before.since, before.vacate, before.marks, before.node):
-        remember(knobs["state"], since, largest, marks, sent)
-    if observed is not None:
-        observed.remember()
+    after = CronState(since, largest, marks, before.found, sent)
+    if after != before:
+        cron_state.remember(file, after)
+    if observer is not None and observer.has_looked:
+        cron_state.replace_file(f"{file}-seen", "\n".join([*observer.record(), ""]))
     if owners is not None:
         owners.remember()
 
 
-def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots | None:
-    if not settings.is_observing:
-        return None
-    from drainwise.htcondor.node.observed_slots import ObservedSlots  # noqa: PLC0415 - a site without pays nothing
-    from drainwise.node.payloads.payload_profiles import site_rows  # noqa: PLC0415
-
-    return ObservedSlots(
-        f"{state}-seen", startd, site_rows(settings.text("payload_patterns")), settings.contradictory_after
-    )
-
-
-def _owners(knobs: dict[str, str]) -> OwnersRecord:
-    from drainwise.htcondor.node.parts import OwnersRecord  # noqa: PLC0415 - only where pilots may return cores
-
-    return OwnersRecord(f"{knobs['state']}-owners", _BELIEVED * (node_knobs.seconds(knobs.get("period", "")) or 0))
-
-
 def main(arguments: list[str]) -> NoReturn:
-    """Run the cron and end: `--execute DIR --state FILE --settings FILE`, and knobs of `node_knobs`, in any order."""
-    run_to_end(lambda: run(node_knobs.options(arguments)))
+    """Run the cron and end: `--execute DIR --state FILE --settings FILE`, and `cron_state.options`, in any order."""
+    run_to_end(lambda: run(cron_state.options(arguments)))

@@ -13,15 +13,13 @@ import posix
 import time
 
 from drainwise.facts.clients import PAPER
-from drainwise.features import planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.htcondor.node import ORDERS, sandbox
-from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import deadline_of, is_endless
 from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
-from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
+from drainwise.node.hook import planned_shutdown, read_bounded, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.site_notice import give_notice, is_far, write_job_slots
 from drainwise.pilotad.site_ad import read_site_ad
 
@@ -130,9 +128,7 @@ def client_of(settings: NodeSettings, scratch: str, is_glidein: bool = False) ->
     """Return what the job's client may see; None while nobody knows which it is: then nothing is written."""
     client: ClientProfile | None = PAPER
     if settings.clients is not None:
-        from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has any
-
-        client = client_of_job(f"{scratch}/{sandbox.JOB_AD}", settings.clients)
+        client = sandbox.client_of_job(f"{scratch}/{sandbox.JOB_AD}", settings.clients)
     if client is not None and is_glidein:
         from drainwise.facts.client_rules import of_glidein  # noqa: PLC0415 - only who has one pays for it
 
@@ -147,18 +143,11 @@ def update(settings_path: str) -> None:
     if not is_alone(scratch):
         say("an update hook of this job is still at work, or stopped: this one does nothing")
         return
-    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
-    if remark:
-        say(remark)
+    planned = planned_shutdown(settings, now)
     notice, _ = read_site_ad(scratch, posix.geteuid())
     ad = slot_text(scratch)
-    if settings.kinds:
-        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
-
-        slot = literals(ad, SLOT_ATTRIBUTES + kind_attributes(settings))
-        settings = of_slot(settings, slot)
-    else:
-        slot = literals(ad, SLOT_ATTRIBUTES)
+    slot = literals(ad, SLOT_ATTRIBUTES + sandbox.kind_attributes(settings))
+    settings = sandbox.of_slot(settings, slot)
     cores, part, answer = whole(slot, "TotalCpus"), None, None
     if settings.is_returning_parts:
         from drainwise.htcondor.node import parts  # noqa: PLC0415 - only where pilots may return some of their cores
@@ -174,7 +163,7 @@ def update(settings_path: str) -> None:
         give_notice(scratch, deadline, planned, now, client, part, answer)
     write_job_slots(scratch, settings.job_slots(cores))
     if is_glidein:
-        from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
+        from drainwise.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
 
         report_glidein(scratch, whole(slot, "Cpus"), whole(slot, "JobStart"), settings.heartbeat_limit, now)
 
@@ -182,5 +171,7 @@ def update(settings_path: str) -> None:
 def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
     """Run the hook; it ends this process, or becomes the site's own hook, a path and its arguments."""
     if site_hook:
+        from drainwise.htcondor.node.next_hook import run_before  # noqa: PLC0415 - few sites have one
+
         run_before(site_hook, lambda: update(settings_path))
     run_to_end(lambda: update(settings_path))

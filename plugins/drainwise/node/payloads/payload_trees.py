@@ -2,22 +2,30 @@
 
 The processes of a job are those below the batch system's own process for it. One whose parents have all ended is of
 the job whose session or control group it is in: a process is born into both, and no user gets into another's.
+
+THE table of how the payloads of each kind of pilots are known by their processes is PROFILES; a site adds its own rows.
+A pattern is a part of a command line. It is the user's own text: who makes a process look like a payload changes
+the figures of that pilot alone, and those are bounded by the cores and the time that it has.
+
+Source: pilot.py of PanDA's pilot 3 and JobAgent.java of JAliEn, read; createJobWrapper of DIRAC
+(job/Wrapper/Wrapper_<job>), run.
 """
 
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES
 from drainwise.node.payloads.process_table import TICKS, ProcessTable, SeenProcess
+from drainwise.pilotad.observation import is_client
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from drainwise.node.payloads.payload_profiles import PayloadProfile
-
     Mark = tuple[int, int]  # pid and start of a process: no later process has both
 
+PLAIN = "plain"
+"""The client of a pilot that no profile knows: what works below it."""
+_LEAST_PATTERN, _LONGEST_PATTERN, _MOST_PATTERNS = 3, 60, 16
 MOST_MEMBERS = 2000
 """Processes of a job; of one with more nothing is told."""
 MOST_PAYLOADS = 256
@@ -32,7 +40,49 @@ MOST_MARKS = 64
 _MOST_DEPTH = 12
 _ACTIVE = frozenset({b"R", b"D"})
 _CONTAINERS = frozenset({b"docker", b"podman", b"conmon"})
-_MOST_ORPHANS = 256
+
+
+@fact
+class PayloadProfile:
+    """The processes of one client: `pilot`, whose children are payloads, or `payload`, which is one itself.
+
+    starter: what starts payloads that come and go: a job in which it is seen is of this client while it has none. All
+    are parts of a command line with blanks between its words; "" where a profile has none. helpers: the names of the
+    pilot's children that are no payloads. commands: how the names of those processes begin; () for any.
+    """
+
+    client: str
+    pilot: str = ""
+    payload: str = ""
+    starter: str = ""
+    helpers: tuple[bytes, ...] = ()
+    commands: tuple[bytes, ...] = ()
+
+
+_TOOLS = (b"prmon", b"MemoryMonitor", b"rucio", b"xrdcp", b"gfal-copy", b"gfal", b"sleep", b"curl")
+
+PROFILES = (
+    PayloadProfile("panda", pilot="pilot.py ", helpers=_TOOLS, commands=(b"python",)),
+    PayloadProfile(
+        "dirac", payload="/Wrapper_", starter="WorkloadManagement/JobAgent ", commands=(b"python", b"dirac-agent")
+    ),
+    PayloadProfile("alice", payload="alien.site.JobWrapper", commands=(b"java",)),
+    PayloadProfile("glideinwms", payload="condor_starter ", commands=(b"condor_starter",)),
+)
+"""The built-in rows, in the order in which they are tried."""
+
+
+def site_rows(text: str | None) -> tuple[PayloadProfile, ...]:
+    """Return the site's own rows, `name=part of a command line, …`, and the built-in ones after them.
+
+    A name is a client's. What is none is passed over: the site file was checked when it was rendered.
+    """
+    own = []
+    for row in (text or "").split(","):
+        name, part = (word.strip() for word in row.partition("=")[::2])
+        if is_client(name) and _LEAST_PATTERN <= len(part) <= _LONGEST_PATTERN and part.isprintable():
+            own.append(PayloadProfile(name, payload=part))
+    return (*own[:_MOST_PATTERNS], *PROFILES)
 
 
 @fact
@@ -73,15 +123,6 @@ class PayloadTrees:
     elsewhere: bool = False
 
 
-def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
-    """Return the processes whose parents have all ended by their control group."""
-    found: dict[str, list[int]] = {}
-    for pid in sorted(table.orphans)[-_MOST_ORPHANS:]:
-        if group := table.group(pid):
-            found.setdefault(group, []).append(pid)
-    return found
-
-
 def job_processes(
     table: ProcessTable, supervisors: Collection[int], orphans: dict[str, list[int]] | None = None
 ) -> JobProcesses | None:
@@ -93,19 +134,14 @@ def job_processes(
     members: dict[int, SeenProcess] = {}
     if not _below(table, roots, members):
         return None
-    escaped: list[int] = []
     own = {one.session for pid in supervisors if (one := table.process(pid)) is not None}
-    for session in {one.session for one in members.values()} - own:
-        # Born into the session of a process that is the job's, whatever has become of its parents.
-        others = [pid for pid in table.in_session(session) if pid not in members and pid not in supervisors]
-        if not _below(table, others, members):
-            return None
-        escaped += [pid for pid in others if members[pid].parent not in members]
-    for pid in _same_group(table, supervisors, roots, orphans or {}):
-        if pid not in members and pid not in supervisors:
-            if not _below(table, [pid], members):
-                return None
-            escaped.append(pid)
+    # Born into the session of a process that is the job's, whatever has become of its parents.
+    born = [pid for session in {one.session for one in members.values()} - own for pid in table.in_session(session)]
+    born += _same_group(table, supervisors, roots, orphans or {})
+    strays = [pid for pid in dict.fromkeys(born) if pid not in members and pid not in supervisors]
+    if not _below(table, strays, members):
+        return None
+    escaped = [pid for pid in strays if members[pid].parent not in members]
     forked = [pid for pid in roots if pid in members and _is_forked(pid, members[pid], table)]
     known = (tuple(pid for pid in pids if pid in members) for pids in (roots, escaped, forked))
     return JobProcesses(members, *known) if members else None
@@ -205,21 +241,17 @@ def payload_trees(
         trees.append(PayloadTree(alone, members[alone].start, members[alone].own))
     trees.sort(key=lambda tree: (tree.start, tree.pid))
     least = 0.0 if profile is not None and profile.payload else LEAST_SHARE
-    payloads = [one for one in trees if _is_payload(one, table.now, least)][:MOST_PAYLOADS]
+    aged = [(one, table.now - one.start) for one in trees]
+    payloads = [one for one, age in aged if age >= LEAST_AGE * TICKS and one.cpu >= least * age]
     everything = members.values()
     return PayloadTrees(
         PLAIN if profile is None else profile.client,
         named,
-        tuple(payloads),
+        tuple(payloads[:MOST_PAYLOADS]),
         sum(one.cpu for one in everything),
         any(one.state in _ACTIVE for one in everything),
         any(one.name in _CONTAINERS for one in everything),
     )
-
-
-def _is_payload(tree: PayloadTree, now: int, least: float) -> bool:
-    age = now - tree.start
-    return age >= LEAST_AGE * TICKS and tree.cpu >= least * age
 
 
 def _from_above(job: JobProcesses, table: ProcessTable) -> Iterable[int]:

@@ -22,6 +22,7 @@ MOST_GROUPS = 512
 """Control groups that are read in a round."""
 TICKS = posix.sysconf("SC_CLK_TCK")
 """Ticks of a second in which the kernel counts CPU time and starts."""
+_MOST_ORPHANS = 256
 _STAT_LIMIT, _LINE_LIMIT, _GROUP_LIMIT, _CHECKED = 1024, 2048, 4096, 256
 _READ = posix.O_RDONLY | posix.O_CLOEXEC
 
@@ -119,6 +120,15 @@ class ProcessTable:
             return b""  # it has just ended
         finally:
             posix.close(descriptor)
+
+
+def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
+    """Return the processes whose parents have all ended by their control group."""
+    found: dict[str, list[int]] = {}
+    for pid in sorted(table.orphans)[-_MOST_ORPHANS:]:
+        if group := table.group(pid):
+            found.setdefault(group, []).append(pid)
+    return found
 
 
 def read_processes(proc: str = "/proc") -> ProcessTable | None:

@@ -15,8 +15,7 @@ from drainwise.facts.errors import FeatureError
 from drainwise.node.hook import run_to_end, say, settings_or_defaults
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node.environment import job_id, node_name, own_environment
-from drainwise.slurm.node.job_tree import leftovers, open_node, set_aside
-from drainwise.slurm.node.status_mount import unmount
+from drainwise.slurm.node.job_tree import leftovers, open_node, set_aside, unmount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

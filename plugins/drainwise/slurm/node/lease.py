@@ -97,18 +97,9 @@ def read_lease(tree: int) -> SlurmLease | None:
     values = dict(line.partition(" = ")[::2] for line in found[0].decode("ascii", "replace").splitlines())
     try:
         numbers = {name: int(values[name]) for name in _WHOLE if name in values}
-        return SlurmLease(
-            job=str(int(values["job"])),
-            uid=numbers["uid"],
-            gid=numbers["gid"],
-            restarts=numbers["restarts"],
-            cores=numbers.get("cores"),
-            started=numbers["started"],
-            start_known=values["start_known"] == "1",
-            ends=numbers.get("ends"),
-            work_dir=_unquoted(values["work_dir"]),
-        )
-    except (KeyError, ValueError):
+        job, work_dir = str(int(values["job"])), _unquoted(values["work_dir"])
+        return SlurmLease(job=job, start_known=values["start_known"] == "1", work_dir=work_dir, **numbers)
+    except (KeyError, TypeError, ValueError):
         raise FeatureError(f"{LEASE}: expected what a prolog wrote") from None
 
 

@@ -13,15 +13,13 @@ import time
 
 from drainwise.common.wake import wake
 from drainwise.facts.errors import FeatureError
-from drainwise.node.hook import run_to_end, say, settings_or_defaults
-from drainwise.node.job_features import make_features
+from drainwise.node.hook import planned_shutdown, run_to_end, say, settings_or_defaults
+from drainwise.node.job_features import job_token, make_features
 from drainwise.slurm import AGENT_FIFO
+from drainwise.slurm.node import job_tree
 from drainwise.slurm.node.environment import node_name, own_environment
-from drainwise.slurm.node.facts import host_side, job_side
-from drainwise.slurm.node.job_tree import mark_complete, new_tree, open_node, open_tree, put_in_place, set_aside
+from drainwise.slurm.node.facts import NodeRecord, host_side, job_side, read_record
 from drainwise.slurm.node.lease import lease_of, read_lease, write_lease
-from drainwise.slurm.node.node_record import NodeRecord, read_record
-from drainwise.slurm.node.status_mount import can_be_seen, mount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ def node_facts(node: int, settings: NodeSettings) -> NodeRecord:
 def is_made(node: int, lease: SlurmLease) -> bool:
     """Decide whether the tree of this very run is there: then slurmd has run the prolog twice, and the job runs."""
     try:
-        tree = open_tree(node, lease.job)
+        tree = job_tree.open_tree(node, lease.job)
     except OSError:
         return False  # what has the job's name is no directory
     if tree is None:
@@ -61,30 +59,6 @@ def is_made(node: int, lease: SlurmLease) -> bool:
     return known is not None and known.is_same_run(lease)
 
 
-def planned_shutdown(file: str, now: int) -> int | None:
-    """Return the machine's planned shutdown, UNIX s; what is wrong with its file is said."""
-    try:
-        posix.stat(file, follow_symlinks=False)
-    except OSError:
-        return None
-    from drainwise.features.planned_shutdown import read  # noqa: PLC0415 - hardly ever is there one
-
-    planned, remark = read(file, now)
-    if remark:
-        say(remark)
-    return planned
-
-
-def give_token(tree: str, lease: SlurmLease) -> None:
-    """Make the token by which a job reads its features from the site's server; without it they are paths."""
-    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
-
-    try:
-        make_token(tree, (lease.uid, lease.gid))
-    except OSError as error:
-        say(f"job {lease.job} has paths of its features, no URLs: no token: {error}")
-
-
 def make_tree(
     node: int, place: str, lease: SlurmLease, settings: NodeSettings, now: int, has_own_status: bool = False
 ) -> None:
@@ -93,36 +67,37 @@ def make_tree(
     has_own_status: its $JOBSTATUS becomes a file system of its own.
     """
     # Which client it is says slurmctld: where that counts, the agent writes what this one may see.
-    planned = None if settings.clients else planned_shutdown(settings.shutdown_file, now)
+    planned = None if settings.clients else planned_shutdown(settings, now)
     if lease.cores is None:
         say(f"job {lease.job}: its cores on this node are not known and left out of its features")
-    set_aside(node, lease.job)
-    name, tree = new_tree(node, lease.job)
+    job_tree.set_aside(node, lease.job)
+    name, tree = job_tree.new_tree(node, lease.job)
     try:
         record, owner = node_facts(node, settings), (lease.uid, lease.gid)
         here = settings.of_node(place.rpartition("/")[2], record.features)
         host, job = host_side(record, here, lease.cores), job_side(lease, record, here)
         made = make_features(f"{place}/{name}", host, job, planned, now, owner)
-        if has_own_status and "JOBSTATUS" in made and not mount(made["JOBSTATUS"], *owner):
+        if has_own_status and "JOBSTATUS" in made and not job_tree.mount(made["JOBSTATUS"], *owner):
             say(f"job {lease.job}: its $JOBSTATUS has no limit of its own: it could not be mounted")
         if settings.features_url:
-            give_token(f"{place}/{name}", lease)
+            job_token(f"{place}/{name}", owner, f"job {lease.job}")
         write_lease(tree, lease)
-        put_in_place(node, name, tree, lease.job)
+        job_tree.put_in_place(node, name, tree, lease.job)
     except OSError:
-        set_aside(node, name)
+        job_tree.set_aside(node, name)
         raise
     if not wake(f"{settings.runtime_dir}/{AGENT_FIFO}"):
-        mark_complete(tree)
+        job_tree.mark_complete(tree)
 
 
 def prepare(settings_path: str) -> None:
     """Make the tree of the job that the environment names, unless it is there."""
     settings, now, environment = settings_or_defaults(settings_path), int(time.time()), own_environment()
     lease, name = lease_of(environment, now), node_name(environment)
-    node = open_node(settings.runtime_dir, name, create=True)
+    node = job_tree.open_node(settings.runtime_dir, name, create=True)
     if node is not None and not is_made(node, lease):
-        make_tree(node, f"{settings.runtime_dir}/{name}", lease, settings, now, can_be_seen(environment, lease))
+        is_seen = job_tree.can_be_seen(environment, lease)
+        make_tree(node, f"{settings.runtime_dir}/{name}", lease, settings, now, is_seen)
 
 
 def main(settings_path: str) -> NoReturn:

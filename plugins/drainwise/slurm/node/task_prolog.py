@@ -11,10 +11,8 @@ import _stat as stat  # `stat` itself would be one more module for a hook to loa
 import posix
 import time
 
-from drainwise.features.job_token import read_token
-from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins
-from drainwise.node.hook import run_to_end, settings_or_defaults, write_output
-from drainwise.node.job_urls import with_urls
+from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins, with_urls
+from drainwise.node.hook import run_to_end, settings_or_defaults, status_of, write_output
 from drainwise.slurm import COMPLETE, LEASE
 from drainwise.slurm.node.environment import job_id, node_name, own_environment
 
@@ -26,14 +24,6 @@ if TYPE_CHECKING:
 
 _POLL = 0.005
 BIND_VARIABLES = ("APPTAINER_BIND", "SINGULARITY_BIND")
-
-
-def status_of(path: str) -> posix.stat_result | None:
-    """Return what stands at `path`, no link followed; None for nothing."""
-    try:
-        return posix.stat(path, follow_symlinks=False)
-    except OSError:
-        return None
 
 
 def wait_for_limits(tree: str, limits_wait: float) -> None:
@@ -62,9 +52,11 @@ def lines(tree: str | None, uid: int, site: str | None = None, below: str = "") 
                 return lines(None, uid)
             found[name] = f"{tree}/{directory}"
     variables = {twin: path for name, path in found.items() for twin in with_twins(name)}
-    token = read_token(tree) if tree is not None and site is not None else None
-    if site is not None and token is not None:
-        variables = with_urls(variables, site, below, token)
+    if site is not None and tree is not None:
+        from drainwise.features.job_token import read_token  # noqa: PLC0415 - only where the site has a server
+
+        token = read_token(tree)
+        variables = variables if token is None else with_urls(variables, site, below, token)
     exported = [
         f"export {twin}={variables[twin]}\n" if twin in variables else f"unset {twin}\n"
         for name in DIRECTORIES

@@ -13,10 +13,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from drainwise.common.bounded_call import ForkedChild
 
 Send = Callable[[bytes], None]
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 DONE, NOT_DROPPED = 0, 3
 """How a child ends: all done; its rights could not be given up, so nothing was done. Other codes: a fault of ours."""
@@ -60,7 +63,8 @@ def become(identity: Identity) -> None:
         os.setgroups([gid])
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
-        status = _own_status()
+        with open("/proc/self/status", "rb") as file:
+            status = file.read(_STATUS_LIMIT)
     except OSError as error:
         raise NotDroppedError(f"uid {uid}: {error.strerror}") from None
     held = [line.split()[1] for line in status.splitlines() if line.startswith((b"CapEff:", b"CapPrm:", b"CapAmb:"))]
@@ -72,14 +76,6 @@ def become(identity: Identity) -> None:
     except OSError:
         return
     raise NotDroppedError(f"uid {uid}: root's rights come back")
-
-
-def _own_status() -> bytes:
-    descriptor = os.open("/proc/self/status", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(descriptor, _STATUS_LIMIT)
-    finally:
-        os.close(descriptor)
 
 
 class Users:
@@ -118,6 +114,33 @@ class Users:
                 tuple(data.split(b"\n")[:-1]), self._finish(identity.uid, child, ended, end)
             )
         return outcomes
+
+    def results(
+        self,
+        tasks: Mapping[Identity, Mapping[str, Task]],
+        step: Callable[[Mapping[str, Task], Send], None],
+        result_in: Callable[[bytes], tuple[str, Result]],
+        seconds: float,
+    ) -> tuple[dict[str, Result], dict[Identity, str]]:
+        """Have each user's tasks done, which have names: the results by name, and what was wrong with each child.
+
+        step: does them, and sends lines. result_in: reads the name and the result out of one; raises ValueError.
+        Whatever else a child has sent, and a result of another user's task, is a fault of that child alone.
+        """
+        outcomes = self.run({who: partial(step, some) for who, some in tasks.items()}, seconds) if tasks else {}
+        found: dict[str, Result] = {}
+        faults = {who: outcome.fault for who, outcome in outcomes.items()}
+        for who, outcome in outcomes.items():
+            for line in outcome.lines:
+                try:
+                    name, result = result_in(line)
+                    if name not in tasks[who]:
+                        raise ValueError("a result of another user's task")
+                except ValueError as error:
+                    faults[who] = faults[who] or str(error)
+                    break
+                found[name] = result
+        return found, faults
 
     def _finish(self, uid: int, child: ForkedChild, ended: bool, end: float) -> str:
         """Reap the child, or kill it; what was wrong."""

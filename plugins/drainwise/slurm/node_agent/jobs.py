@@ -7,19 +7,34 @@ find out again in one round.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from drainwise.common.local_file import read_small, replace_file
 from drainwise.facts.errors import FeatureError
-from drainwise.node import JOB_STATUS
+from drainwise.features.facts import job_values, machine_values
+from drainwise.features.write import update_directory
+from drainwise.node import JOB_FEATURES, JOB_STATUS, MACHINE_FEATURES
+from drainwise.node.hook import status_of
+from drainwise.node.payloads.process_table import ProcessTable
+from drainwise.node.settings import NodeSettings
+from drainwise.node.site_notice import take_all
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm import LEASE
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.lease_change import granted_by_limit
+from drainwise.slurm.jobs.states import ALIVE
 from drainwise.slurm.node.environment import is_node_name
+from drainwise.slurm.node.facts import NodeRecord, host_side, job_side
 from drainwise.slurm.node.host_list import first_host
-from drainwise.slurm.node.job_tree import jobs, open_node, open_tree
+from drainwise.slurm.node.job_tree import foreign_mounts, is_full, jobs, open_node, open_tree
 from drainwise.slurm.node.lease import SlurmLease, read_lease
-from drainwise.slurm.node.status_mount import foreign_mounts, is_full
+
+GRANTED = "granted"
+"""The file in a job's tree that keeps its lease as it was granted, before anybody shortened it; root's."""
+_GRANTED_LIMIT = 256
+_STEP, _PASSED_OVER = b"slurmstepd", frozenset({"extern", "4294967292"})
 
 Key = tuple[str, str]
 """A node and a job on it."""
@@ -79,6 +94,11 @@ class NodeJob:
         return self.node, self.lease.job
 
     @property
+    def name(self) -> str:
+        """What names this run, and no other one of the job's, on this host."""
+        return f"{self.node}/{self.lease.job}/{self.identity}"
+
+    @property
     def label(self) -> str:
         """What names it to Slurm's commands."""
         return self.question if self.facts is None else self.facts.label
@@ -119,16 +139,19 @@ class NodeJob:
     @property
     def is_without_room(self) -> bool:
         """Whether the job has filled its own $JOBSTATUS; False where it has none of its own."""
-        status = f"{self.place}/{JOB_STATUS}"
+        path = f"{self.place}/{JOB_STATUS}"
         try:
-            is_own = os.stat(status, follow_symlinks=False).st_dev != os.fstat(self.tree).st_dev
-            return is_own and is_full(status)
+            is_own = os.stat(path, follow_symlinks=False).st_dev != os.fstat(self.tree).st_dev
+            return is_own and is_full(path)
         except OSError:
             return False
 
 
+Jobs = dict[Key, NodeJob]
+
+
 class HostJobs:
-    """The jobs of all nodes of this host; a `with` is a round, in which their trees are open.
+    """The jobs of all nodes of this host.
 
     fault: called with a job's (or node's) name and what is wrong there, "" when nothing is any more.
     """
@@ -144,30 +167,24 @@ class HostJobs:
         """Return the jobs that have a tree now, whatever its state; in a round."""
         return {number for node in self.nodes.values() for number in jobs(node)}
 
-    def __enter__(self) -> dict[Key, NodeJob]:
-        self._open = []
-        self.nodes = self._opened_nodes()
+    @contextmanager
+    def round(self) -> Iterator[Jobs]:
+        """Open the trees of all jobs for a round, and close them."""
         try:
+            self.nodes = self._opened_nodes()
             blocked = foreign_mounts(os.path.realpath(self._runtime_dir))
             found = {job.key: job for name, node in self.nodes.items() for job in self._on_node(name, node, blocked)}
-        except BaseException:
-            self._close()
-            raise
-        for key in self._known.keys() - found.keys():
-            self._gone(key[1])
-        self._known = found
-        return found
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        for descriptor in self._open:
-            os.close(descriptor)
-        self._open = []
-        for job in self._known.values():
-            job.tree = -1
-        self.nodes = dict.fromkeys(self.nodes, -1)
+            for key in self._known.keys() - found.keys():
+                self._gone(key[1])
+            self._known = found
+            yield found
+        finally:
+            for descriptor in self._open:
+                os.close(descriptor)
+            self._open = []
+            for job in self._known.values():
+                job.tree = -1
+            self.nodes = dict.fromkeys(self.nodes, -1)
 
     def _opened_nodes(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -213,7 +230,8 @@ class HostJobs:
         if status.st_uid != os.geteuid():
             raise FeatureError("it is not root's")
         # A new tree may get the inode of one that was just removed; its lease is written later all the same.
-        identity = (status.st_ino, _lease_time(tree))
+        written = status_of(LEASE, tree)
+        identity = (status.st_ino, 0 if written is None else written.st_mtime_ns)
         known = self._known.get((name, number))
         if known is not None and known.identity == identity:
             known.tree = tree
@@ -226,9 +244,96 @@ class HostJobs:
         return NodeJob(name, lease, identity, tree, number)
 
 
-def _lease_time(tree: int) -> int:
-    """Return when the lease in an open tree was written, ns; 0 when there is none."""
+def step_processes(table: ProcessTable, proc: str = "/proc", owner: int = 0) -> tuple[dict[str, list[int]], set[int]]:
+    """Return Slurm's own processes by the job whose steps they run, and all that there are.
+
+    A step's process is root's (owner), and says in its command line which job it is of: no user has one. The step
+    "extern" is where foreign logins land, and is passed over.
+    """
+    steps: dict[str, list[int]] = {}
+    own = set()
+    for pid in table.named(_STEP):
+        status = status_of(f"{proc}/{pid}")
+        if status is None or status.st_uid != owner:
+            continue  # it has just ended, or is somebody's
+        own.add(pid)
+        job, _, step = table.command_line(pid).partition("[")[2].partition("]")[0].partition(".")
+        if job.isdigit() and step not in _PASSED_OVER:
+            steps.setdefault(job, []).append(pid)
+    return steps, own
+
+
+# ---- what only slurmctld knows of a job ----
+
+
+def is_this_run(lease: SlurmLease, facts: SlurmJob) -> bool:
+    """Decide whether slurmctld speaks of the run that the tree was made for, and it has its cores."""
+    return (
+        not facts.states.isdisjoint(ALIVE)
+        and (facts.uid, facts.restarts) == (lease.uid, lease.restarts)
+        and facts.start is not None
+        and (not lease.start_known or facts.start >= lease.started)  # a node that had to be powered up moves it
+    )
+
+
+def granted_end(lease: SlurmLease, facts: SlurmJob) -> int | None:
+    """Return when the lease was to end when it began, UNIX s; None without end.
+
+    The prolog's environment says so since Slurm 24.11; else the time limit does.
+    """
+    return lease.ends if lease.start_known and lease.ends is not None else granted_by_limit(facts)
+
+
+def longer_end(granted: int | None, facts: SlurmJob) -> int | None:
+    """Return the end that counts as granted by now, UNIX s: a lease that was made longer since is granted so long."""
+    if granted is None or (facts.end is None and granted_by_limit(facts) is None):
+        return None
+    return max(granted, facts.end or 0)
+
+
+def learn_granted(job: NodeJob, facts: SlurmJob) -> None:
+    """Find out what was granted; keep it where another agent finds it. Raises OSError.
+
+    It is written at the first sight of the job, and again when the lease has become longer: else nobody would learn of
+    an order that shortens such a lease to an end after the first one.
+    """
+    kept = (job.granted,) if job.granted_known else _granted_in(job.tree)
+    granted = longer_end(granted_end(job.lease, facts) if kept is None else kept[0], facts)
+    if kept != (granted,):
+        line = "none" if granted is None else str(granted)
+        replace_file(GRANTED, f"{line}\n".encode("ascii"), job.tree)
+    job.granted, job.granted_known = granted, True
+
+
+def _granted_in(tree: int) -> tuple[int | None] | None:
+    """Return what was granted, as the file says; None when it does not say."""
     try:
-        return os.stat(LEASE, dir_fd=tree, follow_symlinks=False).st_mtime_ns
-    except FileNotFoundError:
-        return 0
+        found = read_small(GRANTED, _GRANTED_LIMIT, tree)
+    except FeatureError:
+        return None
+    text = found[0].strip().decode("ascii", "replace") if found else ""
+    if text == "none":
+        return (None,)
+    return (int(text),) if text.isdigit() and text.isascii() and len(text) <= 12 else None
+
+
+def complete(job: NodeJob, facts: SlurmJob, record: NodeRecord, settings: NodeSettings) -> None:
+    """Write what is known by now into the job's features; nothing is touched that stands there already.
+
+    Raises FeatureError after having tried both directories.
+    """
+    lease, start = job.lease, facts.start or job.lease.started
+    cores = lease.cores if lease.cores is not None else facts.cores or None if facts.node_count == 1 else None
+    known = SlurmLease(job=lease.job, uid=lease.uid, gid=lease.gid, cores=cores, started=start, ends=job.granted)
+    memory, disk = facts.memory_on_node(cores), facts.disk << 20 or None
+    settings = settings.of_node(job.node, record.features)
+    wanted = (known, memory, disk, record, settings)
+    if job.completed == wanted:
+        return
+    host = host_side(record, settings, cores)
+    about_job = job_side(known, record, settings, memory, disk)
+    take_all(
+        lambda: update_directory(f"{job.place}/{MACHINE_FEATURES}", machine_values(host)),
+        lambda: update_directory(f"{job.place}/{JOB_FEATURES}", job_values(about_job, host)),
+    )
+    job.completed = wanted

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.publish import is_foreign
-from drainwise.slurm.node_agent.as_user import ChildOutcome, Identity, Send, Users
+from drainwise.slurm.node_agent.as_user import Identity, Users
 from drainwise.slurm.node_agent.jobs import Key, NodeJob
-from drainwise.slurm.node_agent.user_task import UserTask, UserTaskResult, is_silent, result_in, run_tasks
+from drainwise.slurm.node_agent.user_task import SHARED, UserTask, UserTaskResult, result_in, run_tasks
+from drainwise.slurm.node_agent.work_dirs import WorkDirs
 
 USER_SECONDS = 2.0
 """How long a round waits for all users' files together."""
@@ -23,8 +25,6 @@ GLIDEIN_PERIOD = 60
 """Seconds until the processes of a job that says nothing are looked through again for a glidein."""
 SLOW_PERIOD = 600
 """Seconds in which no WorkDir of a user is looked at after one did not result."""
-
-_NOTHING = UserTaskResult(None, "", "")
 
 
 class UserTasks:
@@ -50,93 +50,95 @@ class UserTasks:
 
         A job without a notice is passed over, and so is one whose user's children do not end.
         """
-        by_user: dict[Identity, list[UserTask]] = {}
-        by_name: dict[str, NodeJob] = {}
+        by_user: dict[Identity, dict[str, UserTask]] = {}
         seen: Counter[int] = Counter()
         places = Counter((job.lease.uid, job.lease.work_dir) for job in jobs.values())
-        for number, (key, job) in enumerate(jobs.items()):
-            lease, facts = job.lease, job.facts
+        for key, notice in notices.items():
+            job, lease, facts = jobs[key], jobs[key].lease, jobs[key].facts
             stuck = self._users.lost(lease.uid)
-            if facts is None or key not in notices or stuck > 1:
+            if facts is None or stuck > 1:
                 continue
             wanted = read and job.speaks and not is_foreign(facts)
-            look = wanted and not stuck and now >= max(job.look_again, self._slow_until.get(lease.uid, 0))
-            task = UserTask(
-                key=str(number),
+            look = wanted and job.is_first and not stuck
+            is_slow = now < max(job.look_again, self._slow_until.get(lease.uid, 0))
+            who = Identity(lease.uid, lease.gid, seen[lease.uid] // JOBS_TOGETHER)
+            seen[lease.uid] += 1
+            by_user.setdefault(who, {})[job.name] = UserTask(
                 tree=job.tree,
                 uid=lease.uid,
-                notice=notices[key],
+                notice=notice,
                 cores=job.cores if wanted else None,
-                work_dir=lease.work_dir if look and job.is_first and lease.work_dir.startswith(b"/") else b"",
+                work_dir=lease.work_dir if look and not is_slow and lease.work_dir.startswith(b"/") else b"",
                 shared=places[lease.uid, lease.work_dir] > 1,
                 started=facts.start or lease.started,
-                job=lease.job if wanted and job.is_first and not stuck and now >= job.look_inside else "",
+                job=lease.job if look and now >= job.look_inside else "",
                 stale=stale,
             )
-            by_name[task.key] = job
-            part = seen[lease.uid] // JOBS_TOGETHER
-            seen[lease.uid] += 1
-            by_user.setdefault(Identity(lease.uid, lease.gid, part), []).append(task)
-        outcomes = self._users.run({who: _run(tasks) for who, tasks in by_user.items()}, USER_SECONDS)
-        found: dict[str, UserTaskResult] = {}
-        for who, outcome in outcomes.items():
-            results, outcomes[who] = _results(outcome, {task.key for task in by_user[who]})
-            found.update(results)
-        self._judge_users(outcomes, now)
-        for who, tasks in by_user.items():
-            for task in tasks:
-                result, job = found.get(task.key, _NOTHING), by_name[task.key]
-                self._take_in(job, task, result, not outcomes[who].fault, now)
-                if task.key in found and job.glidein is not None and is_silent(task, result):
-                    found[task.key] = replace(result, report=job.glidein)
-        return {by_name[name].key: result for name, result in found.items()}
+        results, faults = self._users.results(by_user, run_tasks, result_in, USER_SECONDS)
+        self._judge_users(faults, now)
+        tasks = {name: (who, task) for who, some in by_user.items() for name, task in some.items()}
+        found = {}
+        for key in notices:
+            job = jobs[key]
+            if job.name not in tasks:
+                continue
+            who, task = tasks[job.name]
+            result = results.get(job.name, UserTaskResult())
+            self._take_in(job, task, result, not faults[who], now)
+            if job.name in results:
+                is_told = job.glidein is not None and task.is_silent(result)
+                found[key] = replace(result, report=job.glidein) if is_told else result
+        return found
 
     def is_slow(self, uid: int, now: int) -> bool:
         """Decide whether a user's files did not answer in the round of `now` (UNIX s)."""
         return now + SLOW_PERIOD == self._slow_until.get(uid)
 
-    def _judge_users(self, outcomes: Mapping[Identity, ChildOutcome], now: int) -> None:
-        faults: dict[int, str] = {}
-        for who, outcome in outcomes.items():
-            if outcome.fault:
-                faults[who.uid] = outcome.fault
-                self._slow_until[who.uid] = now + SLOW_PERIOD
-        for uid in {who.uid for who in outcomes}:
-            if uid in faults or now >= self._slow_until.get(uid, 0):
-                self._fault(f"user {uid}", faults.get(uid, ""))
+    def _judge_users(self, faults: Mapping[Identity, str], now: int) -> None:
+        by_uid: dict[int, str] = {}
+        for who, fault in faults.items():
+            by_uid[who.uid] = fault or by_uid.get(who.uid, "")
+        for uid, fault in by_uid.items():
+            if fault:
+                self._slow_until[uid] = now + SLOW_PERIOD
+            if fault or now >= self._slow_until.get(uid, 0):
+                self._fault(f"user {uid}", fault)
 
     def _take_in(self, job: NodeJob, task: UserTask, result: UserTaskResult, is_whole: bool, now: int) -> None:
         """Take note of a result; is_whole: whether the child did all of its work."""
         if result.report is not None or (task.work_dir and is_whole):
             job.refused = ""  # all was looked at
-        said = result.report is not None and result.report.source != GLIDEIN_AD
-        job.is_glidein |= result.report is not None and not said
-        if task.job or not is_silent(task, result):
+        says = result.report is not None and result.report.source != GLIDEIN_AD
+        job.is_glidein |= result.report is not None and not says
+        if task.job or not task.is_silent(result):
             # Between two looks what was told at the last one counts, not what is seen from outside.
-            job.glidein = None if said else result.report
-        if task.work_dir and not said:
+            job.glidein = None if says else result.report
+        if task.work_dir and not says:
             job.look_again = now + WORK_DIR_PERIOD
-        if task.job and not said:
+        if task.job and not says:
             job.look_inside = now + GLIDEIN_PERIOD
         job.refused = result.refused or job.refused
         job.reports = job.reports or result.report is not None
         self._note(job, job.refused)
         self._note(job, result.fault)
 
+    def tell_apart(
+        self, found: dict[Key, UserTaskResult], jobs: Mapping[Key, NodeJob], work_dirs: WorkDirs, now: int
+    ) -> None:
+        """Take the reports out of a WorkDir that another job has, on whatever node: whose it is nobody can tell.
 
-def _results(outcome: ChildOutcome, keys: set[str]) -> tuple[dict[str, UserTaskResult], ChildOutcome]:
-    """Read the results of a child that was given the tasks `keys`; whatever else it sent is a fault, of it alone."""
-    found: dict[str, UserTaskResult] = {}
-    for line in outcome.lines:
-        try:
-            key, result = result_in(line)
-        except ValueError as error:
-            return found, ChildOutcome((), outcome.fault or str(error))
-        if key not in keys:
-            return found, ChildOutcome((), outcome.fault or "a result of another user's task")
-        found[key] = result
-    return found, outcome
-
-
-def _run(tasks: list[UserTask]) -> Callable[[Send], None]:
-    return lambda send: run_tasks(tasks, send)
+        Asked when such a report has changed; while slurmctld does not answer it counts as before.
+        """
+        for key, result in found.items():
+            if not result.in_work_dir or result.report is None:
+                continue
+            job = jobs[key]
+            if job.apart is None or job.apart[0] != result.report.heartbeat:
+                try:
+                    job.apart = (result.report.heartbeat, work_dirs.is_alone(job.lease, now))
+                except PoolUnreachable:
+                    job.apart = (0, job.apart is not None and job.apart[1])
+            if not job.apart[1]:
+                job.refused = SHARED
+                self._note(job, SHARED)
+                found[key] = replace(result, report=None, refused=SHARED, in_work_dir=False)

@@ -18,8 +18,7 @@ from drainwise.node.hook import read_bounded
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.node.environment import is_node_name
-from drainwise.slurm.node.job_tree import jobs, open_node
-from drainwise.slurm.node.status_mount import is_full, own_mounts
+from drainwise.slurm.node.job_tree import is_full, jobs, open_node, own_mounts
 from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.merge import Hook, hooks_of, names_hook
 from drainwise.slurm.setup.render import render
