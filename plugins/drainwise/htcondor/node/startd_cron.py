@@ -16,6 +16,7 @@ import time
 from _stat import S_ISDIR  # `stat` itself would be one more module for the cron to load
 
 from drainwise import __version__
+from drainwise.common.local_file import Held
 from drainwise.common.mounts import fuse_mounts_below
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
@@ -144,10 +145,8 @@ def open_jobs(execute: str, startd: int) -> Iterator[JobSandbox]:
             except RefusedFile:
                 continue  # the job has not begun, has just gone, or has no directory that we may enter
             if job is not None:
-                try:
+                with Held(job.descriptor):
                     yield job
-                finally:
-                    posix.close(job.descriptor)
     finally:
         posix.close(directory)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import posix
 import time
 
+from drainwise.common.local_file import Held
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,15 +113,10 @@ class ProcessTable:
 
     def _read(self, pid: int, name: str, limit: int) -> bytes:
         try:
-            descriptor = posix.open(f"{self._proc}/{pid}/{name}", _READ)
-        except OSError:
-            return b""
-        try:
-            return posix.read(descriptor, limit)
+            with Held(posix.open(f"{self._proc}/{pid}/{name}", _READ)) as descriptor:
+                return posix.read(descriptor, limit)
         except OSError:
             return b""  # it has just ended
-        finally:
-            posix.close(descriptor)
 
 
 def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
@@ -136,15 +133,10 @@ def read_processes(proc: str = "/proc") -> ProcessTable | None:
     end = time.monotonic() + SECONDS
     now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS)
     try:
-        directory = posix.open(proc, _READ | posix.O_DIRECTORY)
+        with Held(posix.open(proc, _READ | posix.O_DIRECTORY)) as directory:
+            stats = _stats(directory, posix.listdir(directory), end)
     except OSError:
         return None
-    try:
-        stats = _stats(directory, posix.listdir(directory), end)
-    except OSError:
-        return None
-    finally:
-        posix.close(directory)
     return None if stats is None else ProcessTable(stats, now, proc)
 
 
@@ -156,13 +148,8 @@ def _stats(directory: int, names: Iterable[str], end: float) -> dict[int, bytes]
         if len(stats) % _CHECKED == 0 and (len(stats) > MOST_PROCESSES or time.monotonic() > end):
             return None
         try:
-            descriptor = posix.open(f"{name}/stat", _READ, dir_fd=directory)
-        except OSError:
-            continue  # it has just ended, or is hidden
-        try:
-            stats[int(name)] = posix.read(descriptor, _STAT_LIMIT)
+            with Held(posix.open(f"{name}/stat", _READ, dir_fd=directory)) as descriptor:
+                stats[int(name)] = posix.read(descriptor, _STAT_LIMIT)
         except (OSError, ValueError):
-            continue
-        finally:
-            posix.close(descriptor)
+            continue  # it has just ended, or is hidden
     return stats
