@@ -12,8 +12,7 @@ from drainwise.pool.amounts import Amounts, amounts
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.reclaim.choose.problem import CORES, Limits
-from drainwise.room.choice import PlaceRoom, make_room, rows_of
-from drainwise.room.demand import DemandLeft, demand_left, room_facts
+from drainwise.reclaim.room import DemandLeft, PlaceRoom, demand_left, make_room, room_facts, rows_of
 
 NOW = 1795249000
 GIB = 1024

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from drainwise.cli.config import example
-from drainwise.cli.install import COMMAND, LIBRARY
+from drainwise.cli.install import COMMAND
 from drainwise.htcondor.setup.render import ROLES, drop_in_path
 from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.edited_files import signed
+from drainwise.install.expected_files import LIBRARY
 from drainwise.install.features_unit import FEATURES_UNIT
 from drainwise.install.package import command_text
 from drainwise.install.removal import AFTER_REMOVAL

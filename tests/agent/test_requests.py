@@ -114,7 +114,7 @@ def test_on_a_node_that_is_closed_nothing_more_is_ordered_and_it_is_no_room_for_
     pool.pilots = {run: replace(one, started=NODES.by + 8000) for run, one in pool.pilots.items()}
     cycle = agent.cycle()
     assert pool.orders == []
-    assert cycle.plan is not None and all(one.reserved for user in cycle.plan.users for one in user.closed[0].pilots)
+    assert cycle.plan is not None and all(one.reserved for user in cycle.plan.users for one, _ in user.closed)
 
 
 def test_one_that_is_cancelled_is_withdrawn_by_the_agent_though_somebody_waits(

@@ -13,9 +13,8 @@ import pytest
 
 from condor_jobs import described
 from condor_pool import Ad, CommandError, CondorPool
-from drainwise.htcondor.setup.check import judge_files
 from drainwise.htcondor.setup.check_facts import PoolFacts, SlotFacts
-from drainwise.htcondor.setup.collect_facts import file_facts, paths_on_node
+from drainwise.htcondor.setup.node_files import file_facts, judge_files, on_node, paths_on_node
 from drainwise.htcondor.setup.render import ROLES, render, template_dir
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.pool.finding import OK
@@ -178,7 +177,9 @@ def test_the_installed_files_are_in_order(pool: CondorPool) -> None:
     site = load(site_file(pool))
     started = pool.slots('Machine == "node1.pool.test"', ["DaemonStartTime"])[0].integer("DaemonStartTime")
     slot = SlotFacts("slot1@node1.pool.test", "node1.pool.test", started, started, started, True)
-    paths = [path for path in paths_on_node(site) if not path.startswith("/etc/condor/")]  # the pool's own layout
+    paths = [
+        path for path in paths_on_node(site, on_node(site)) if not path.startswith("/etc/condor/")
+    ]  # the pool's own layout
     facts = PoolFacts((), (slot,), "node1.pool.test", tuple(file_facts(paths, pool.root)))
     assert {one.what: one.severity for one in judge_files(facts, site)} == dict.fromkeys(paths, OK)
 

@@ -104,8 +104,8 @@ DISORDERS = {
         *("installed", MISSING, "/usr/local/lib/drainwise htcondor"),
     ),
     "rendered from an older site file": (
-        replace(NODE, rendered=(replace(FILE, differs=True),)),
-        *("rendered", MISSING, "drainwise config htcondor --role execute --out /"),
+        replace(NODE, rendered=(replace(FILE, differs=True, command="drainwise config htcondor --out /"),)),
+        *("rendered", MISSING, "drainwise config htcondor --out /"),
     ),
     "what a removal left": (
         replace(NODE, rendered=(RenderedFact("/etc/slurm/prolog.d/50-drainwise", stub=True),)),
@@ -114,6 +114,10 @@ DISORDERS = {
     "a file that cannot be read": (
         replace(NODE, rendered=(RenderedFact("/etc/drainwise/node.conf", fault="Permission denied"),)),
         *("rendered", MISSING, "ls -l /etc/drainwise/node.conf"),
+    ),
+    "a hook that others can change": (
+        replace(NODE, rendered=(replace(FILE, fault="others can change it", is_dangerous=True, command="chmod"),)),
+        *("rendered", DANGEROUS, "chmod"),
     ),
     "not in force": (changed(in_force=False, enable="echo it"), "in force", MISSING, "echo it"),
     "a daemon that is down": (
@@ -144,7 +148,7 @@ def test_a_disorder_is_found_and_the_next_step_mends_it(disorder: str) -> None:
 
 
 def test_the_danger_comes_first_and_then_the_first_topic() -> None:
-    facts = replace(NODE, running=(), rendered=(replace(FILE, differs=True),))
+    facts = replace(NODE, running=(), rendered=(replace(FILE, differs=True, command="drainwise config"),))
     assert next_step(judge(facts)).startswith("drainwise config")
     dangerous = replace(facts, installation=replace(HERE, unreadable="/usr/share"))
     assert "install" in next_step(judge(dangerous))

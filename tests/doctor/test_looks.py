@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,13 @@ from drainwise.doctor.looks import (
     running_processes,
 )
 from drainwise.install.edited_files import STUB, signed
+from drainwise.install.expected_files import ExpectedFiles
 from drainwise.install.rendered_tree import RenderedFile
 
 HOOK = "#!/bin/sh\n# The prolog; rendered from /etc/drainwise/site.ini.\nexit 0\n"
 SIGNED = signed(RenderedFile("/hook", HOOK)).text
 VERSION = drainwise.__version__
+EXPECTED = ExpectedFiles((RenderedFile("/srv/dw/hook", SIGNED, 0o755),), "drainwise install")
 
 
 @pytest.mark.parametrize(
@@ -68,10 +71,58 @@ def test_rendered_files_are_found_where_they_lie_and_where_the_site_file_puts_th
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
     (tmp_path / "etc/drainwise/dir.conf").mkdir()
     (tmp_path / "etc/drainwise/loop.conf").symlink_to("loop.conf")
-    found = list(rendered_files({"/srv/dw/hook": HOOK}, root=str(tmp_path)))
+    found = list(rendered_files([EXPECTED], root=str(tmp_path)))
     assert [(one.path, one.differs) for one in found] == [("/etc/drainwise/node.conf", None), ("/srv/dw/hook", False)]
+
+
+def gone(hook: Path) -> None:
+    hook.unlink()
+
+
+def not_for_all(hook: Path) -> None:
+    hook.chmod(0o700)
+
+
+def for_others(hook: Path) -> None:
+    hook.chmod(0o777)
+
+
+def below_others(hook: Path) -> None:
+    hook.parent.chmod(0o777)
+
+
+def a_users(hook: Path) -> None:
+    os.chown(hook, 1, 1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the files are root's")
+@pytest.mark.parametrize(
+    ("harm", "fault", "command"),
+    [
+        (gone, "No such file", "drainwise install"),
+        (not_for_all, "mode 0700", "chmod 755 /srv/dw/hook"),
+        (for_others, "others than root", "chown root:root /srv/dw/hook; chmod 755 /srv/dw/hook"),
+        (a_users, "others than root", "chown root:root /srv/dw/hook; chmod 755 /srv/dw/hook"),
+        (below_others, "/srv/dw above it", "chown root:root /srv/dw; chmod go-w /srv/dw"),
+    ],
+)
+def test_a_file_that_is_expected_and_of_no_use_is_named_with_what_mends_it(
+    tmp_path: Path, harm: Callable[[Path], None], fault: str, command: str
+) -> None:
+    """Where others of them are there: on a machine that has none nothing is missing."""
+    for path in ("etc/drainwise/node.conf", "srv/dw/hook"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(SIGNED)
+        (tmp_path / path).chmod(0o755)
+    assert [one.fault for one in rendered_files([EXPECTED], root=str(tmp_path))] == ["", ""]
+    harm(tmp_path / "srv/dw/hook")
+    [found] = [one for one in rendered_files([EXPECTED], root=str(tmp_path)) if one.fault]
+    assert fault in found.fault and found.command == command
+    assert found.is_dangerous == ("other" in found.fault or "above" in found.fault)
+    assert list(rendered_files([EXPECTED], root=str(tmp_path / "empty"))) == []
 
 
 def test_the_release_of_the_hooks_is_read_without_running_it(tmp_path: Path) -> None:

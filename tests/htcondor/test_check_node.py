@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.setup.check import judge_closed, judge_files, judge_slots
+from drainwise.htcondor.setup.check import judge_closed, judge_slots
 from drainwise.htcondor.setup.check_facts import FileFacts, PoolFacts, SlotFacts
-from drainwise.htcondor.setup.collect_facts import file_facts, paths_on_node
+from drainwise.htcondor.setup.node_files import file_facts, judge_files, on_node, paths_on_node
 from drainwise.htcondor.setup.render import drop_in_path, render
 from drainwise.install.rendered_tree import write_tree
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
@@ -18,6 +18,7 @@ from drainwise.siteconfig import HTCondorSection, SiteConfig
 
 NOW = 1795260000
 SITE = SiteConfig(htcondor=HTCondorSection(cron_period=60))
+EXPECTED = on_node(SITE)
 SLOT = SlotFacts("slot1@n1", "n1", NOW, NOW - 1000, NOW - 59, True)
 
 
@@ -90,7 +91,7 @@ def node(tmp_path: Path) -> str:
 def file_verdicts(root: str, started: int = NOW) -> dict[str, str]:
     """Severity by path of what is wrong on the node below `root`, whose startd began at `started` (UNIX s)."""
     slot = dataclasses.replace(SLOT, startd_started=started)
-    facts = PoolFacts((), (slot,), "n1", tuple(file_facts(paths_on_node(SITE), root)))
+    facts = PoolFacts((), (slot,), "n1", tuple(file_facts(paths_on_node(SITE, EXPECTED), root)))
     return {one.what: one.severity for one in judge_files(facts, SITE) if one.severity != OK}
 
 
@@ -102,7 +103,7 @@ def test_a_node_with_everything_in_place_has_nothing_to_mend(node: str) -> None:
     assert file_verdicts(node, NEW) == {}
 
 
-@pytest.mark.parametrize("path", [path for path in paths_on_node(SITE) if path != drop_in_path("execute")])
+@pytest.mark.parametrize("path", [path for path in paths_on_node(SITE, EXPECTED) if path != drop_in_path("execute")])
 def test_a_file_that_is_not_there_is_missing(node: str, path: str) -> None:
     """Interpreter, package, settings, each hook."""
     os.rename(node + path, node + path + ".away")

@@ -16,7 +16,6 @@ from pathlib import Path
 import classad2
 import htcondor2  # noqa: F401 - with it, MY. is bound in an ad as it is in the daemons
 import pytest
-from drainwise.htcondor.node.knobs import options, orders_possible
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +24,7 @@ from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.waste import classad_expressions
 from drainwise.features import SHUTDOWN_FILE
 from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN
+from drainwise.htcondor.node.cron_state import options, orders_possible
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.setup import render
 from drainwise.htcondor.setup.knobs import knobs

@@ -19,7 +19,7 @@ from drainwise.journal.read import files_of
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.decide.limits import Allowances
+from drainwise.reclaim.decide.user_plans import Allowances
 from drainwise.reclaim.history import DAY, PAUSE, WINDOW, History, PastOrder
 from drainwise.reclaim.plan import Withdrawal
 

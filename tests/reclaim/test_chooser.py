@@ -16,9 +16,8 @@ from drainwise.reclaim.choose import choose as choosing
 from drainwise.reclaim.choose.choose import GROUP_LABELS, LABELS_OF_A_LOOK, choose, improve
 from drainwise.reclaim.choose.fill import fill, reprieve
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Plan, Rules, make_plan, price_by_facts
-from drainwise.reclaim.choose.problem import PART, Mask, Places, Problem, Real, sums
+from drainwise.reclaim.choose.problem import PART, Mask, Places, Problem, Real, State, sums
 from drainwise.reclaim.choose.resolve import resolve
-from drainwise.reclaim.choose.state import State
 from exact_choice import Exact
 from more_examples import combined, most_of
 from random_pools import random_problem, with_parts, with_spanning

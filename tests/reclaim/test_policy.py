@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import UsageError
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of, in_order
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, candidates_of
 from drainwise.reclaim.choose.plan import IDLE
 from drainwise.reclaim.decide.user_plans import user_plans
 from drainwise.reclaim.history import History
@@ -322,7 +322,7 @@ def test_prices_of_many_users_are_those_of_each_alone(of: list[list[Pilot]]) -> 
         alone = [prices_of(candidates_of(some, NOW, site).figures, site) for some in of]
         every = [one for some in of for one in candidates_of(some, NOW, site).pilots]
         whose = np.repeat(np.arange(len(of)), [len(some) for some in of])
-        both = prices_of(in_order(tuple(every), NOW, site, History()).figures, site, whose)
+        both = prices_of(Candidates(tuple(every), NOW, site, History()).figures, site, whose)
         assert both.tolist() == np.concatenate(alone).tolist()
 
 

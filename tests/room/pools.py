@@ -14,7 +14,7 @@ from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.reclaim.choose import choose
-from drainwise.room.demand import demand_left, room_facts
+from drainwise.reclaim.room import demand_left, room_facts
 
 NOW = 1795249000
 ENDLESS = 1 << 40

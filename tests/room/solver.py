@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from drainwise.pool.amounts import Amounts
-from drainwise.room.demand import Real, demand_left, room_facts
+from drainwise.reclaim.choose.problem import Real
+from drainwise.reclaim.room import demand_left, room_facts
 
 from .pools import ENDLESS, Pool
 
@@ -36,7 +37,7 @@ def solved(pool: Pool, gpus: float = float(ENDLESS)) -> tuple[dict[str, int], in
         model.at_most(parts | {model.jobs(number): float(kind.places)}, 0)
         accounts.setdefault(kind.account, {})[model.jobs(number)] = float(kind.cores)
     for account, terms in accounts.items():
-        model.at_most(terms, math.floor(left.owed[account] + 1e-6))
+        model.at_most(terms, math.floor(left.owed[facts.accounts.index(account)] + 1e-6))
     lost = {row: float(one.cores) for row, one in enumerate(pool.pilots)}
     model.at_most(lost, float(pool.most.get("alice", ENDLESS)))
     if "gpus" in facts.resources:
@@ -98,7 +99,7 @@ def _place(model: _Model, pool: Pool, at: int, room: Real, *, closed: bool) -> N
     for number, name in enumerate(facts.resources):
         terms = {row: -float(_amount(pool.pilots[row].holds, name)) for row in mine}
         for kind in range(len(pool.kinds)):
-            needs = float(facts.needs[kind, number])
+            needs = float(facts.needs.needs[kind, number])
             if pool.kinds[kind].whole and name == "cores":
                 needs = max(needs, float(place.total.cores))
             terms[model.here(kind, at)] = needs

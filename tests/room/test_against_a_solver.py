@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from drainwise.pool.amounts import Amounts
 from more_examples import more_examples
 
-from .pools import Pool, as_if_large, pools
+from .pools import Pool, as_if_large, kind, pilot, place, pools
 from .solver import solved
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,14 @@ def test_in_a_large_pool_the_first_kind_has_the_most_jobs(pool: Pool) -> None:
     best = [jobs.get(kind.name, 0) for kind in pool.kinds]
     assert ours[0] == best[0]
     assert ours <= best
+
+
+def test_in_a_large_pool_a_limit_that_refuses_two_jobs_lets_one_start() -> None:
+    """Room for both is cheaper for each, and takes more cores than alice may lose."""
+    pilots = (pilot("a", "n0", 1), pilot("b", "n0", 1), pilot("c", "n0", 3, 4))
+    pool = Pool((kind("k0", 2, 3, 2),), (place("n0", Amounts(6, 4), Amounts(1)),), pilots, most={"alice": 3})
+    with as_if_large():
+        assert dict(pool.made().jobs) == {"k0": 1} == solved(pool)[0]
 
 
 def test_the_quality_is_compared_by_a_command() -> None:

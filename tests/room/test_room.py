@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.made_up_room import Made, mixed_pool
 from drainwise.pool.amounts import Amounts, sum_of
-from drainwise.room.choice import PlaceRoom, kept_rooms
-from drainwise.room.demand import demand_left, room_facts
+from drainwise.reclaim.room import PlaceRoom, demand_left, kept_rooms, room_facts
 from more_examples import most_of
 
 from .pools import ENDLESS, SIZES, Pool, as_if_large, kind, pilot, place, pools
@@ -253,8 +252,8 @@ def _lacking(pool: Pool, made: Made) -> list[str]:
     found = []
     for node in facts.places:
         here = [one for one in made.places if one.place == node.name]
-        [room] = facts.amounts(left.room[[facts.index[node.name]]])
-        gone = sum_of([room, *(pilots[run].holds or Amounts() for one in here for run in one.runs)])
+        room = dict(zip(facts.resources, left.room[facts.index[node.name]].astype(int).tolist()))
+        gone = sum_of([Amounts(**room), *(pilots[run].holds or Amounts() for one in here for run in one.runs)])
         jobs = [kinds[name] for one in here for name, number in one.jobs for _ in range(number)]
         if not gone.covers(sum_of(one.needs for one in jobs)):
             found.append(node.name)
@@ -273,9 +272,9 @@ def test_pieces_are_kept_where_one_of_two_kinds_needs_several_of_them() -> None:
     facts = room_facts((kind("small", 1, 4), kind("large", 1, 8)), (place("n", Amounts(16)),))
     going = {"n": [(Amounts(4), 100), (Amounts(4), 300), (Amounts(4), 200)]}
     made = PlaceRoom("n", (("small", 1), ("large", 1)), ("a", "b", "c"))
-    kept = kept_rooms(facts, [made], [], going)["n"]
+    kept = kept_rooms(facts, [made], None, going)["n"]
     assert (kept.pilots, kept.until, kept.least.cores, kept.total.cores) == (3, 300, 4, 12)
-    assert kept_rooms(facts, [replace(made, jobs=(("small", 1),))], [], going) == {}
+    assert kept_rooms(facts, [replace(made, jobs=(("small", 1),))], None, going) == {}
 
 
 @pytest.mark.parametrize("seed", range(most_of(1, 3)))

@@ -20,9 +20,9 @@ from drainwise.agent.cycle_facts import CycleOutcome, PoolView
 from drainwise.journal.event import Event, Outcome, State, number, truth
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.node_versions import UNKNOWN
-from drainwise.reclaim.decide.limits import LIMITS
 from drainwise.reclaim.decide.open_until import held_cores
 from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.settings import LIMITS
 
 MOST_ACCOUNTS = 50
 OTHERS = "(others)"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from drainwise.cli.text import document
 from drainwise.common.printable import printable
 from drainwise.facts.errors import DrainwiseError
-from drainwise.siteconfig import DEFAULT_SITE_FILE, load
+from drainwise.siteconfig import DEFAULT_SITE_FILE, load_or_defaults
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     """Inspect the pool; return 1 when something is missing or dangerous."""
     from drainwise.pool.finding import to_mend
 
-    site, system = load(args.site), named(args.system, System.findings, "check")
+    site, system = load_or_defaults(args.site), named(args.system, System.findings, "check")
     findings = system.findings(site, args, partial(agent_findings, args, site), show_progress)
     bad = to_mend(findings)
     remarks = _remarks(site, system)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Paper, standard_output
@@ -17,8 +17,10 @@ from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineF
 from drainwise.doctor.judge import judge, next_step
 from drainwise.doctor.looks import installation, rendered_files, running_processes
 from drainwise.facts.errors import DrainwiseError
+from drainwise.install.expected_files import ExpectedFiles, expected_files, laid_down
+from drainwise.install.rendered_tree import RenderedFile
 from drainwise.pool.finding import DANGEROUS, OK, Finding
-from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
+from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load_or_defaults
 from drainwise.systems.find import named, offering
 from drainwise.systems.system import System
 
@@ -93,12 +95,13 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
     for system in offering(System.machine_facts):
         found = tried(system.name, partial(system.machine_facts, site), None)
         batch += [] if found is None else [found]
-    today: dict[str, str] = {}
+    expected: list[ExpectedFiles] = []
     agent: list[AgentLook] = []
+    expected.append(tried("the files that were installed", laid_down, ExpectedFiles()))
     for one in batch:
         if not site_fault:
-            none: dict[str, str] = {}
-            today.update(tried(f"rendering for {one.system}", partial(_today, one, site), none))
+            nothing = ExpectedFiles()
+            expected.append(tried(f"rendering for {one.system}", partial(_rendered_here, one, site), nothing))
         if one.agent_here:
             agent += tried("the agent", partial(_agent, one, site_file, site), [])
     facts = MachineFacts(
@@ -106,7 +109,7 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
         uid=os.geteuid(),
         installation=here,
         batch=tuple(batch),
-        rendered=tuple(tried("rendered files", lambda: list(rendered_files(today)), [])),
+        rendered=tuple(tried("rendered files", lambda: list(rendered_files(expected)), [])),
         running=tuple(tried("processes", lambda: list(running_processes()), [])),
         agent=tuple(agent),
         site=site_file if os.path.exists(site_file) else "",
@@ -118,24 +121,23 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
 
 def _site(path: str) -> tuple[SiteConfig, str]:
     """Read the site file; the defaults where there is none, and where it cannot be used, with the reason."""
-    if path == DEFAULT_SITE_FILE and not os.path.lexists(path):
-        return SiteConfig(), ""
     try:
-        return load(path), ""
+        return load_or_defaults(path), ""
     except DrainwiseError as fault:
         return SiteConfig(), str(fault)
 
 
-def _today(one: BatchFacts, site: SiteConfig) -> dict[str, str]:
-    """Return the texts that the site file gives now for this machine's roles, by path; {} where they cannot be made."""
-    if find_spec("jinja2") is None:  # as on a node
-        return {}
+def _rendered_here(one: BatchFacts, site: SiteConfig) -> ExpectedFiles:
+    """Return the files by the site file for this machine's roles, those that are there: a package may bring others."""
     system = named(one.system, System.render, "doctor")
-    found: dict[str, str] = {}
-    for role in one.roles:
-        place = argparse.Namespace(role=role, live=None, out="/")
-        found |= {file.path: file.text for file in system.render(site, place)}
-    return found
+
+    def render() -> Iterator[RenderedFile]:
+        for role in one.roles:
+            yield from system.render(site, argparse.Namespace(role=role, live=None, out="/"))
+
+    command = "; ".join(f"drainwise config {one.system} --role {role} --out /" for role in one.roles)
+    found = expected_files(render, command, has_site_file=bool(site.file))
+    return replace(found, files=tuple(file for file in found.files if os.path.lexists(file.path)))
 
 
 def _agent(one: BatchFacts, site_file: str, site: SiteConfig) -> list[AgentLook]:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.install.defaults import not_yet_in_force, without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
+from drainwise.install.expected_files import KEPT, LIBRARY, forget_tree, keep_tree
 from drainwise.install.package import command_text, put_in_place, take_away
 from drainwise.install.prolog_scripts import PLACE, prolog_scripts
 from drainwise.install.removal import live_configuration, may_have_orders, removal_of
 from drainwise.install.renamed_units import rename_units, with_new_names
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
-LIBRARY, COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
+COMMAND, _PYTHON = "/usr/bin/drainwise", "/usr/bin/python3"
 
 _OWN = "drainwise"
 _PLACES = re.compile(r'#!(\S+) -IS\n.*?^sys\.path\.append\("([^"]+)"\)$', re.DOTALL | re.MULTILINE)
@@ -70,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
     written, kept = sparing_edited((*scripts, *files), "/")
     written += _of_package(defaults)
     changed = write_tree(written, "/")
+    if files and args.tree != KEPT:
+        keep_tree(files)
     for file in written:
         print(f"{'wrote' if file.path in changed else 'unchanged'} {file.path}")
     for line in said_of(kept, "/"):
@@ -100,6 +103,7 @@ def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespac
     for path in removal.edited:
         print(f"drainwise: {path}: was edited by hand: it is kept", file=sys.stderr)
     if not args.files_only:
+        forget_tree()
         take_away(library)
         if os.path.lexists(args.program) and not _is_anothers(args.program):
             os.unlink(args.program)

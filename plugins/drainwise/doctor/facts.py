@@ -34,8 +34,9 @@ class RenderedFact:
     """A rendered file on this machine.
 
     origin: the site file's name, as the file has it, or "the defaults". version: of drainwise that rendered it.
-    differs: whether the site file gives another one now, None where that cannot be told here. stub: whether it is what
-    a removal left. fault: why it cannot be read.
+    differs: whether it is another one than it should be, None where nobody knows. stub: whether it is what a removal
+    left. fault: why it cannot be used. is_dangerous: whether others than root can change it. command: puts it in place
+    again, "" where nothing does.
     """
 
     path: str
@@ -45,6 +46,8 @@ class RenderedFact:
     differs: bool | None = None
     stub: bool = False
     fault: str = ""
+    is_dangerous: bool = False
+    command: str = ""
 
 
 @dataclass(frozen=True)

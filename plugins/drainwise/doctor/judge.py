@@ -82,8 +82,9 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
         return
     origins, versions = _each(one.origin for one in sound), _each(_by(one) for one in sound)
     yield Finding(OK, "rendered", f"{_files(len(sound))} from {origins}, by {versions}")
-    for fault in (one for one in files if one.fault):
-        yield Finding(MISSING, "rendered", f"{fault.path}: {fault.fault}", f"ls -l {fault.path}")
+    for file in (one for one in files if one.fault):
+        severity = DANGEROUS if file.is_dangerous else MISSING
+        yield Finding(severity, "rendered", f"{file.path}: {file.fault}", file.command or f"ls -l {file.path}")
     stubs = [one.path for one in files if one.stub]
     if stubs:
         why = f"{first_few(stubs, _SHOWN)}: left by a removal, does nothing, and the configuration may still name it"
@@ -91,12 +92,10 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
     edited = [one.path for one in sound if one.edited]
     if edited:
         yield Finding(OK, "rendered", f"edited here, and kept by an upgrade: {first_few(edited, _SHOWN)}")
-    differing = [one.path for one in sound if one.differs and not one.edited]
+    differing = [one for one in sound if one.differs and not one.edited]
     if differing:
-        roles = [(one.system, role) for one in facts.batch for role in one.roles]
-        system, role = roles[0] if roles else ("SYSTEM", "ROLE")
-        why = f"{facts.site or 'this version'} gives another text now: {first_few(differing, _SHOWN)}"
-        yield Finding(MISSING, "rendered", why, f"drainwise config {system} --role {role} --out /")
+        paths = first_few([one.path for one in differing], _SHOWN)
+        yield Finding(MISSING, "rendered", f"another text than it should have: {paths}", differing[0].command)
 
 
 def _by(one: RenderedFact) -> str:

@@ -6,8 +6,10 @@ import glob
 import os
 import re
 import shutil
+import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib import metadata
 from importlib.util import find_spec
 
@@ -17,8 +19,9 @@ from drainwise.common.processes import read_proc
 from drainwise.doctor.facts import CLONE, PIP, RELEASE, Installation, RenderedFact, RunningProcess
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.install.edited_files import STUB, is_edited, unsigned, version_in
+from drainwise.install.expected_files import LIBRARY, ExpectedFiles
+from drainwise.install.rendered_tree import OTHERS_WRITE, RenderedFile, open_above
 
-LIBRARY = "/usr/share/drainwise"
 _LIBRARIES = {"numpy": "numpy", "jinja2": "jinja2", "prometheus_client": "prometheus-client", "htcondor2": "htcondor"}
 """What some commands import, and the name under which it is installed."""
 _QUERIES = (
@@ -115,27 +118,54 @@ _ORIGIN = re.compile(r"\brendered from (the defaults|[A-Za-z0-9_./+?-]*[A-Za-z0-
 _LONGEST = 1 << 20
 
 
-def rendered_files(today: Mapping[str, str], places: Iterable[str] = PLACES, root: str = "") -> Iterator[RenderedFact]:
-    """Look at each rendered file that is there, below `root`.
+def rendered_files(
+    expected: Iterable[ExpectedFiles], places: Iterable[str] = PLACES, root: str = ""
+) -> Iterator[RenderedFact]:
+    """Look at each rendered file that is there, below `root`, and at those that are expected where others of them are.
 
-    today: what the site file gives now, by path; {} where that cannot be told here. Files that do not say that they
-    were rendered are none of ours, such as one line of the site's own.
+    Files that do not say that they were rendered are none of ours, such as one line of the site's own.
     """
-    found = {path for pattern in places for path in glob.glob(root + pattern)}
-    found |= {root + path for path in today if os.path.exists(root + path)}
-    for place in sorted(found):
-        path = place[len(root) :]
-        try:
-            if not os.path.isfile(place):
-                continue
-            with open(place, encoding="utf-8", errors="surrogateescape") as stream:
-                text = stream.read(_LONGEST)
-        except OSError as fault:
-            yield RenderedFact(path, fault=fault.strerror or "cannot be read")
+    wanted = {file.path: (file, some.command) for some in expected for file in some.files}
+    found = {path[len(root) :] for pattern in places for path in glob.glob(root + pattern)}
+    if found or any(os.path.lexists(root + path) for path in wanted):
+        found |= set(wanted)
+    for path in sorted(found):
+        file, command = wanted.get(path, (None, ""))
+        fault, line = ("", "") if file is None else _danger(file, root)
+        if fault:
+            yield RenderedFact(path, fault=fault, is_dangerous=True, command=line)
             continue
-        fact = rendered_fact(path, text, today.get(path))
+        try:
+            if file is None and not os.path.isfile(root + path):
+                continue
+            with open(root + path, encoding="utf-8", errors="surrogateescape") as stream:
+                text, mode = stream.read(_LONGEST), os.fstat(stream.fileno()).st_mode
+        except OSError as error:
+            yield RenderedFact(path, fault=error.strerror or "cannot be read", command=command)
+            continue
+        if file is not None and file.mode & ~mode:
+            fault = f"mode {mode & 0o7777:04o}, so that not all can use it who must"
+            yield RenderedFact(path, fault=fault, command=f"chmod {file.mode:o} {path}")
+            continue
+        fact = rendered_fact(path, text, None if file is None else file.text)
         if fact is not None:
-            yield fact
+            yield replace(fact, command=command)
+
+
+def _danger(file: RenderedFile, root: str) -> tuple[str, str]:
+    """Return who else than root can change a file, and the command that ends it; "" for nobody."""
+    try:
+        status, above = os.lstat(root + file.path), open_above(file.path, root)
+    except OSError:
+        return "", ""
+    if status.st_uid != 0 or (status.st_mode & OTHERS_WRITE and not stat.S_ISLNK(status.st_mode)):
+        return f"others than root can change it (uid {status.st_uid}, mode {status.st_mode & 0o7777:04o})", (
+            f"chown root:root {file.path}; chmod {file.mode:o} {file.path}"
+        )
+    if above:
+        line = f"chown root:root {above[0]}; chmod go-w {above[0]}"
+        return f"others than root can change {above[0]} above it", line
+    return "", ""
 
 
 def rendered_fact(path: str, text: str, today: str | None) -> RenderedFact | None:

@@ -110,9 +110,15 @@ class HTCondor(System):
         self, site: SiteConfig, args: argparse.Namespace, agent: AgentFindings, progress: Callable[[int, int], None]
     ) -> Sequence[Finding]:
         """See `System`."""
+        from drainwise.htcondor.ads.query import require_bindings
+        from drainwise.install.features_probe import features_findings
+
+        try:
+            require_bindings()
+        except UsageError as fault:
+            return self._findings_without_bindings(site, fault)
         from drainwise.htcondor.setup.check import judge
         from drainwise.htcondor.setup.collect_facts import collect
-        from drainwise.install.features_probe import features_findings
 
         roles = _ROLES if args.role == "all" else (args.role,)
         facts = collect(site, roles, args.node, progress)
@@ -120,6 +126,20 @@ class HTCondor(System):
         of_agent = agent(here, _master_service(), facts.here) if "central" in roles else ()
         nodes = sorted({one.machine for one in facts.daemons if one.role == "execute"})
         return [*judge(facts, site, roles), *of_agent, *features_findings(site, nodes, facts.here)]
+
+    def _findings_without_bindings(self, site: SiteConfig, fault: UsageError) -> Sequence[Finding]:
+        """Inspect the files of an execute node; raises UsageError anywhere else: the agent needs the bindings, too."""
+        from drainwise.htcondor.setup.check_facts import PoolFacts
+        from drainwise.htcondor.setup.node_files import file_facts, judge_files, on_node, paths_on_node
+        from drainwise.pool.finding import OK, Finding, judged
+
+        here = self.machine_facts(site)
+        if here is None or here.roles != ("execute",):
+            raise fault
+        expected, host = on_node(site), os.uname().nodename
+        files = tuple(file_facts(paths_on_node(site, expected)))
+        of_pool = Finding(OK, "pool", f"inspected on the central manager alone: {fault}", machine=host)
+        return [of_pool, *judged(host, (judge_files,), PoolFacts((), (), host, files, host, expected.command), site)]
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""

@@ -98,20 +98,23 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The pilots of one decision with their figures, a row each in the order of their stable id (the run).
+    """The pilots of one decision with their figures at `now` (UNIX s), which are made when they are looked at first.
 
-    made: the figures, or what makes them when they are looked at first.
+    made: what makes them; None: the pilots' reports do.
     """
 
     pilots: tuple[Pilot, ...]
-    made: Figures | Callable[[], Figures]
+    now: int
     settings: ReclaimSettings
     history: History
+    made: Callable[[], Figures] | None = None
 
     @cached_property
     def figures(self) -> Figures:
         """The figures, a row for each pilot."""
-        return self.made() if callable(self.made) else self.made
+        if self.made is not None:
+            return self.made()
+        return figures_of(columns_of(self.pilots, self.now, self.settings, self.history), self.now, self.settings)
 
     def __len__(self) -> int:
         return len(self.pilots)
@@ -128,7 +131,8 @@ class Candidates:
         """Return these rows, ascending, as candidates."""
         if len(rows) == len(self.pilots):
             return self
-        return replace(self, pilots=tuple([self.pilots[row] for row in rows]), made=lambda: self.figures.some(rows))
+        made = None if self.made is None and "figures" not in vars(self) else lambda: self.figures.some(rows)
+        return replace(self, pilots=tuple([self.pilots[row] for row in rows]), made=made)
 
     def __getitem__(self, row: int) -> Candidate:
         it = self.figures
@@ -139,14 +143,8 @@ class Candidates:
 def candidates_of(
     pilots: Iterable[Pilot], now: int, settings: ReclaimSettings, history: History | None = None
 ) -> Candidates:
-    """Return the candidates at `now` (UNIX s)."""
-    return in_order(tuple(sorted(pilots, key=lambda pilot: pilot.run)), now, settings, history or History())
-
-
-def in_order(pilots: tuple[Pilot, ...], now: int, settings: ReclaimSettings, history: History) -> Candidates:
-    """Return the candidates at `now` (UNIX s), a row for each in the order in which they are given."""
-    made = lambda: figures_of(columns_of(pilots, now, settings, history), now, settings)  # noqa: E731
-    return Candidates(pilots, made, settings, history)
+    """Return the candidates at `now` (UNIX s), in the order of their stable id (the run)."""
+    return Candidates(tuple(sorted(pilots, key=lambda pilot: pilot.run)), now, settings, history or History())
 
 
 def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:

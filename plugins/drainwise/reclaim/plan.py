@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -134,7 +134,7 @@ class UserPlan:
     need: what a policy has to find for it, rounded up to whole pilots where that is right. later: cores that a limit
     of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "", and
     limited_by: its key of [reclaim], or "". open: the pilots among which was chosen; closed: those that may get no
-    order, with why by run. request: as in `Order`. held: pilots that were chosen and are better ordered later, with why
+    order, with why. request: as in `Order`. held: pilots that were chosen and are better ordered later, with why
     by run. returns: parts of pilots that go on.
     """
 
@@ -145,7 +145,7 @@ class UserPlan:
     limit: str
     orders: tuple[Order, ...]
     open: Candidates = field(repr=False, compare=False)
-    closed: tuple[Candidates, Mapping[str, Reason]] = field(repr=False, compare=False)
+    closed: Sequence[tuple[Pilot, Reason]] = field(repr=False, compare=False)
     need: Need
     request: str = ""
     held: Mapping[str, str] = field(default_factory=dict)
@@ -165,9 +165,13 @@ class UserPlan:
     @cached_property
     def spared(self) -> tuple[Spared, ...]:
         """Those that are left alone, each with its reason: made when they are looked at, for they may be many."""
-        others, why = self.closed
         spared = [self.spared_at(row) for row in sorted(self.spared_rows.tolist())]
-        return (*spared, *(Spared(one, why[one.pilot.run]) for one in others))
+        return (*spared, *(Spared(one, why) for one, (_, why) in zip(self._others, self.closed)))
+
+    @cached_property
+    def _others(self) -> Candidates:
+        """Those that may get no order."""
+        return Candidates(tuple(one for one, _ in self.closed), self.open.now, self.open.settings, self.open.history)
 
     @cached_property
     def spared_rows(self) -> Whole:
@@ -190,13 +194,12 @@ class UserPlan:
 
         The least wasteful per core come first, those that may get no order last. fits: by a pilot, whether it drains.
         """
-        others, why = self.closed
-        draining, closed = self.open.figures.columns.draining, others.figures.columns.draining
+        draining, closed = self.open.figures.columns.draining, self._others.figures.columns.draining
         rows = [row for row in self.spared_rows.tolist() if fits(self.open.pilots[row], bool(draining[row]))]
-        last = [row for row in range(len(others)) if fits(others.pilots[row], bool(closed[row]))]
+        last = [row for row, (one, _) in enumerate(self.closed) if fits(one, bool(closed[row]))]
         found = [self.spared_at(row) for row in rows[:most]]
         left = None if most is None else max(0, most - len(found))
-        found += [Spared(others[row], why[others.pilots[row].run]) for row in last[:left]]
+        found += [Spared(self._others[row], self.closed[row][1]) for row in last[:left]]
         return found, len(rows) + len(last)
 
     def spared_at(self, row: int) -> Spared:
@@ -205,7 +208,7 @@ class UserPlan:
         price = self.prices[one.pilot.run]
         if held := self.held.get(one.pilot.run):
             return Spared(one, Reason(held, LATER), price)
-        words = f"not needed; with an order: {in_words(one, one.best, self.open.figures.now)}"
+        words = f"not needed; with an order: {in_words(one, one.best, self.open.now)}"
         words += f"; {self.limit}" if self.limit else ""
         return Spared(one, Reason(words, LIMIT if self.limited_by else NOT_NEEDED), price)
 

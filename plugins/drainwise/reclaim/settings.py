@@ -11,6 +11,8 @@ OPEN_NEED = "open-need"
 """The policy by which a need stays open, see `reclaim.decide.open_until`."""
 BROKEN_PROMISES = 0.10
 """The probability that a pilot does not leave as it says, before anything is known of its user's pilots."""
+LIMITS = "max_cores_per_cycle", "max_cores_per_hour", "max_cores_per_user_per_cycle", "max_cores_per_user_per_hour"
+"""The keys of [reclaim] that can leave cores to a later cycle."""
 
 
 @dataclass(frozen=True)

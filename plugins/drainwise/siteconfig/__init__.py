@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drainwise.siteconfig.load import DEFAULT_SITE_FILE, load
+from drainwise.siteconfig.load import DEFAULT_SITE_FILE, load, load_or_defaults
 from drainwise.siteconfig.node_sections import FeaturesSection, HTCondorSection, SlurmSection
 from drainwise.siteconfig.schema import PilotSection, ReclaimSection, SiteConfig
 
@@ -15,4 +15,5 @@ __all__ = [
     "SiteConfig",
     "SlurmSection",
     "load",
+    "load_or_defaults",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -190,6 +191,11 @@ def load(path: str) -> SiteConfig:
     one, others = reading.faults[0], len(reading.faults) - 1
     more = f" ({others} more: `drainwise config check` shows all)" if others else ""
     raise ConfigurationError(one.file, one.section, one.key, one.value, one.expected, one.line, more)
+
+
+def load_or_defaults(path: str) -> SiteConfig:
+    """Read the site's settings as `load`; the defaults where no file is in the usual place, as on a node."""
+    return SiteConfig() if path == DEFAULT_SITE_FILE and not os.path.lexists(path) else load(path)
 
 
 def examine(path: str) -> SiteReading:

@@ -78,7 +78,7 @@ class FileFacts:
 class PoolFacts:
     """All facts of one look at the pool; `files` only of `local_machine`, when that is an execute node.
 
-    `here`: this machine's name, whatever it is.
+    `here`: this machine's name, whatever it is. `install`: the command that puts a file in place again that is missing.
     """
 
     daemons: tuple[DaemonFacts, ...]
@@ -86,3 +86,4 @@ class PoolFacts:
     local_machine: str = ""
     files: tuple[FileFacts, ...] = ()
     here: str = ""
+    install: str = ""

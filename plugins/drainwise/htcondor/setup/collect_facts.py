@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from drainwise.common.bounded_call import each_within, within
@@ -13,10 +13,11 @@ from drainwise.htcondor.ads.query import classad2, htcondor2
 from drainwise.htcondor.node import CRON_HEARTBEAT, ORDERS_SINCE, UNUSABLE
 from drainwise.htcondor.pool.knobs import TRIAL_KNOB
 from drainwise.htcondor.pool.order_rights import is_order_taken, rights_at
-from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, OrderTrial, PoolFacts, SlotFacts
+from drainwise.htcondor.setup.check_facts import DaemonFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs
-from drainwise.htcondor.setup.render import ROLES, render
-from drainwise.install.rendered_tree import open_above
+from drainwise.htcondor.setup.node_files import file_facts, on_node, paths_on_node
+from drainwise.htcondor.setup.render import ROLES
+from drainwise.install.expected_files import ExpectedFiles
 from drainwise.siteconfig import SiteConfig
 
 Ad = Mapping[str, object]
@@ -78,8 +79,10 @@ def collect(
         progress(len(daemons), len(asked))
     here = str(htcondor2.param.get("FULL_HOSTNAME", ""))
     local = here if any(slot.machine == here for slot in slots) else ""
-    files = tuple(file_facts(paths_on_node(site))) if local else ()
-    return PoolFacts(tuple(daemons[place] for place in sorted(daemons)), tuple(slots), local, files, here)
+    expected = on_node(site) if local else ExpectedFiles()
+    files = tuple(file_facts(paths_on_node(site, expected))) if local else ()
+    answered = tuple(daemons[place] for place in sorted(daemons))
+    return PoolFacts(answered, tuple(slots), local, files, here, expected.command)
 
 
 def _advertised(role: str, node: str | None) -> list[Ad]:
@@ -152,22 +155,3 @@ def _slot(ad: Ad) -> SlotFacts:
         unusable=tuple(unusable.split()) if isinstance(unusable, str) else (),
         orders_since=since if isinstance(since, int) else None,
     )
-
-
-def paths_on_node(site: SiteConfig) -> Iterable[str]:
-    """Return the paths that a node must have: the interpreter, the package, the settings, the hooks and the drop-in."""
-    installed = [file.path for file in render(site, "execute")]
-    return [site.htcondor.python, f"{site.htcondor.library_dir}/drainwise", *installed]
-
-
-def file_facts(paths: Iterable[str], root: str = "") -> Iterator[FileFacts]:
-    """Look at each path, below the directory `root` when the node's file system is mounted elsewhere."""
-    for path in paths:
-        try:
-            status = os.stat(root + path)
-        except OSError as fault:
-            yield FileFacts(path, fault.strerror or "cannot be looked at")
-            continue
-        yield FileFacts(
-            path, "", status.st_mode, status.st_uid, int(status.st_ctime), next(iter(open_above(path, root)), "")
-        )

@@ -54,7 +54,7 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
         roles=roles,
         agent_here=is_central,
         daemons=("condor_master", *(f"condor_{daemon.lower()}" for daemon in _ROLES if daemon in daemons)),
-        in_force=_in_force(roles, knobs),
+        in_force=_in_force(roles, knobs, site),
         enable=_enable(roles),
         whole=is_central,
         nodes=nodes,
@@ -86,9 +86,11 @@ def _knobs() -> dict[str, str]:
     return found
 
 
-def _in_force(roles: tuple[str, ...], knobs: dict[str, str]) -> bool | None:
+def _in_force(roles: tuple[str, ...], knobs: dict[str, str], site: SiteConfig) -> bool | None:
     """Decide whether the drop-ins count here, by a knob that each sets; None where no role needs one."""
-    marks = {"execute": "DRAINWISE_RUN", "central": "DRAINWISE_WASTE"}
+    marks = {"execute": "DRAINWISE_RUN"}
+    if site.htcondor.negotiator_policy != "none":
+        marks["central"] = "DRAINWISE_WASTE"
     wanted = [marks[role] for role in roles if role in marks]
     return all(mark in knobs for mark in wanted) if wanted else None
 

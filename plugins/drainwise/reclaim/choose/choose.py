@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from drainwise.reclaim.choose.fill import Bounds, fill, reprieve
-from drainwise.reclaim.choose.problem import Problem, Real, Whole, sums
+from drainwise.reclaim.choose.problem import Problem, Real, State, Whole, sums
 from drainwise.reclaim.choose.resolve import MOST_LABELS, resolve
 from drainwise.reclaim.choose.sets import PlaceSets
-from drainwise.reclaim.choose.state import State
 
 LOOKS = 1_000
 """Groups of places that are solved anew to better one choice."""

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Real, Whole
+from drainwise.reclaim.choose.problem import Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
-from drainwise.reclaim.choose.state import State
 
 NEAR, MORE = 1, 24
 """Places that are looked at: so many for each part of a job, and so many more."""
@@ -82,7 +81,7 @@ def fill(state: State, kinds: Iterable[int]) -> None:
 class _Kind:
     """Serving jobs of one kind: of each place its bound, and its cheapest offer once it is looked at.
 
-    near: the places with the lowest bounds. beyond: a bound of all others.
+    near: the places with the lowest bounds. beyond: a bound of all others. most: jobs that a place is looked at for.
     """
 
     def __init__(self, state: State, bounds: Bounds, kind: int) -> None:
@@ -90,6 +89,7 @@ class _Kind:
         self.several = int(state.problem.needs.several[kind])
         self.barred: list[Whole] = []
         self.bound = bounds.of(kind)
+        self.most = np.full(len(self.bound), state.problem.needs.most[kind])
         self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
         self.known = np.zeros(len(self.bound), dtype=bool)
         self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
@@ -97,7 +97,9 @@ class _Kind:
         self.looked: list[PlaceSets] = []
 
     def serve(self) -> None:
-        """Serve what is wanted. It ends: each round serves a job, bars a row, or brings in more places."""
+        """Serve what is wanted. It ends: each round serves a job, bars a row, looks for fewer jobs on a place, or
+        brings in more places.
+        """
         places = int(np.isfinite(self.bound).sum())
         while places and (left := self.state.wanted(self.kind)):
             if not len(self.near):
@@ -134,7 +136,7 @@ class _Kind:
         self.known[near] = True
         state, needs = self.state, self.state.problem.needs
         need = state.problem.needed(self.kind, near)
-        most = np.minimum(left, needs.most[self.kind] - state.jobs[near, self.kind])
+        most = np.minimum(np.minimum(left, self.most[near]), needs.most[self.kind] - state.jobs[near, self.kind])
         alone = needs.whole[self.kind] or self.several > 1
         most = np.where(state.problem.places.shared[near] & (not alone), most, np.minimum(most, 1))
         self._offer(near, need, most, MOST_ROWS)
@@ -174,16 +176,19 @@ class _Kind:
         taken = taken[np.cumsum(self.number[taken]) <= left * several]
         taken = taken[: len(taken) // several * several]
         rows = [self.looked[one].rows_of(row, chosen) for one, row, chosen in self.source[taken].tolist()]
-        if not len(self._over(np.concatenate(rows))):
-            self._apply(taken, np.concatenate(rows))
-            return
-        for begin in range(0, len(taken), several):
-            some = taken[begin : begin + several]
-            going = np.concatenate(rows[begin : begin + several])
-            if len(over := self._over(going)):
-                self._refuse(going, int(over[0]))
-                return
-            self._apply(some, going)
+        low, high = 0, len(taken)  # as many as limits let go together
+        middle = high
+        while low < high:
+            if len(self._over(np.concatenate(rows[:middle]))):
+                high = middle - several
+            else:
+                low = middle
+            middle = low + (high - low + several) // several // 2 * several
+        if low:
+            self._apply(taken[:low], np.concatenate(rows[:low]))
+        if low < len(taken):
+            going = np.concatenate(rows[low : low + several])
+            self._refuse(taken[low : low + several], going, int(self._over(going)[0]))
 
     def _over(self, rows: Whole) -> Whole:
         spent, instead = self.state.spent(rows), self.state.instead_of(rows)
@@ -210,18 +215,24 @@ class _Kind:
         problem = self.state.problem
         return problem.rows.place[problem.pieces_by(rows)]
 
-    def _refuse(self, rows: Whole, limit: int) -> None:
-        """Bar all rows that a limit does not let go alone, else the dearest it counts of those it refuses together.
+    def _refuse(self, places: Whole, rows: Whole, limit: int) -> None:
+        """Bar all rows that a limit does not let go alone; else look for fewer jobs on places with several, or bar the
+        dearest row that the limit counts of those it refuses together.
 
         All limits are looked at the first time, then the one that refuses.
         """
         state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
         bound = (limits.binds == limit).any(axis=1) | (not self.barred)
-        barred = np.flatnonzero(bound[table.user] & state.open(np.arange(len(table))))
+        barred = np.flatnonzero(bound[table.user])
+        barred = barred[state.open(barred)]
         binds, way = limits.binds[table.user[barred]], state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
         amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]
         barred = barred[((binds >= 0) & (amounts > state.rest[binds])).any(axis=1)]
+        if not len(barred) and len(many := places[self.number[places] > 1]):
+            self.most[many] = self.number[many] // 2
+            self._forget(many)
+            return
         if not len(barred):
             counted = rows[(limits.binds[table.user[rows]] == limit).any(axis=1)]
             counted = counted[table.spends[counted, limits.counts[limit]] > 0]

@@ -12,9 +12,21 @@ import numpy as np
 
 from drainwise.reclaim.choose.choose import LOOKS, choose
 from drainwise.reclaim.choose.fill import MANY, reprieve
-from drainwise.reclaim.choose.problem import CORES, PART, STANDING, Limits, Mask, Needs, Problem, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import (
+    CORES,
+    PART,
+    ROUNDING,
+    STANDING,
+    Limits,
+    Mask,
+    Needs,
+    Problem,
+    Real,
+    Rows,
+    State,
+    Whole,
+)
 from drainwise.reclaim.choose.sets import sets_on
-from drainwise.reclaim.choose.state import ROUNDING, State
 
 USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""
@@ -131,12 +143,10 @@ class _Groups:
     """The groups of users whose reports compete, and where each may choose: by facts alone.
 
     A place that only one group clears is its own, with what is free there and the jobs. Where nothing goes, both belong
-    to the group that holds most cores there. Where several groups clear a place each has the jobs for
-    which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may
-    only give as much there by other rows. On all other places of a group its rows give room by themselves.
+    to the group that holds most cores there. Where several groups clear a place each of these may only give as much
+    there by other rows. On all other places of a group its rows give room by themselves.
 
-    owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by group
-    and place.
+    owner: P, whose what is free is. mixed: P, which several groups clear. tied: n, rows that give room there.
     """
 
     def __init__(self, problem: Problem, first: State, group: Whole, budget: Real, price: Real) -> None:
@@ -151,9 +161,6 @@ class _Groups:
         others = gone & (of_piece != self.owner[rows.place])
         self.mixed = np.zeros(places, dtype=bool)
         self.mixed[rows.place[others]] = True
-        self.split: dict[int, dict[int, Whole]] = {}
-        for place in np.flatnonzero(self.mixed).tolist():
-            self._split(place)
         self.tied = np.zeros(len(rows), dtype=bool)
         while (more := ~self.tied[rows.row] & self.mixed[rows.place]).any():
             self.tied[rows.row[more]] = True
@@ -161,35 +168,6 @@ class _Groups:
         self.order = np.argsort(self.of_row, kind="stable")
         self.begin = np.searchsorted(self.of_row[self.order], np.arange(int(group.max(initial=0)) + 2))
         self.left = budget - _lost(rows, len(budget), first.gone)
-
-    def _split(self, place: int) -> None:
-        """Give each job of a place to the group that gives its room, the largest job first; all or none."""
-        problem, rows = self.problem, self.problem.rows
-        kinds = np.flatnonzero(self.first.jobs[place])
-        pieces, _ = problem.pieces(np.array([place]))
-        pieces = pieces[self.first.gone[rows.row[pieces]]]
-        alone = problem.needs.whole[kinds] | (problem.needs.several[kinds] > 1)
-        apart = problem.wide[rows.row[pieces]].any() or (problem.places.free[place] < 0).any()
-        if apart or alone.any() or not problem.places.shared[place]:
-            return
-        room: dict[int, Real] = {int(self.owner[place]): problem.places.free[place].copy()}
-        for piece in pieces.tolist():
-            group = int(self.of_row[rows.row[piece]])
-            room[group] = room.get(group, 0) + rows.gives[piece]
-        found: dict[int, Whole] = {}
-        for kind in kinds[np.argsort(-problem.needs.cores[kinds], kind="stable")].tolist():
-            need = problem.needs.needs[kind]
-            for _ in range(int(self.first.jobs[place, kind])):
-                able = [group for group, left in room.items() if (left >= need).all()]
-                if not able:
-                    return
-                group = min(able, key=lambda one: float(room[one][0]))
-                room[group] = room[group] - need
-                found.setdefault(group, np.zeros(len(problem.needs.jobs), dtype=np.int64))[kind] += 1
-        self.mixed[place] = False
-        none = np.zeros(len(problem.needs.jobs), dtype=np.int64)
-        for group in room:
-            self.split.setdefault(group, {})[place] = found.get(group, none)
 
     def chosen(self, rules: Rules, most_looks: int) -> tuple[Mask, Whole]:
         """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for.
@@ -213,11 +191,12 @@ class _Groups:
     def _choose(self, group: int, rows: Whole, looks: int, rules: Rules, gone: Mask, jobs: Whole) -> None:
         """Choose anew among the rows of a group on places that are not mixed, for the jobs that it serves there."""
         places = np.unique(self.problem.rows.place[self.problem.pieces_by(rows)])
-        start, free = self._held(group, places)
+        mine = self.owner[places] == group
+        start = np.where(mine[:, None], self.first.jobs[places], 0)
         kinds = np.flatnonzero(start.any(axis=0))
         if not len(kinds):
             return
-        part = self._part(group, rows, places, kinds, start[:, kinds], free)
+        part = self._part(rows, places, mine, kinds, start[:, kinds])
         state = State(part, self.price[rows])
         state.go(np.flatnonzero(self.first.gone[rows]))
         for column, kind in enumerate(kinds.tolist()):
@@ -226,23 +205,14 @@ class _Groups:
         self._move(rows[gone[rows]], rows[found.gone], gone)
         jobs[np.ix_(places, kinds)] += found.jobs - start[:, kinds]
 
-    def _held(self, group: int, places: Whole) -> tuple[Whole, Real]:
-        """Return the parts of jobs that places serve for a group by facts, and what is free there for it alone."""
-        mine = self.owner[places] == group
-        start = np.where(mine[:, None], self.first.jobs[places], 0)
-        free = self.problem.places.free[places].copy()
-        free[~mine] = np.minimum(free[~mine], 0)
-        split = self.split.get(group, {})
-        for number in np.flatnonzero(np.isin(places, list(split))).tolist():
-            start[number] = split[int(places[number])]
-        return start, free
+    def _part(self, rows: Whole, places: Whole, mine: Mask, kinds: Whole, start: Whole) -> Problem:
+        """Return the problem of one group: its rows on these places, and so many parts of jobs of some kinds.
 
-    def _part(self, group: int, rows: Whole, places: Whole, kinds: Whole, start: Whole, free: Real) -> Problem:
-        """Return the problem of one group: its rows on these places, and so many parts of jobs of some kinds."""
+        mine: whether what is free on a place is the group's.
+        """
         problem, first, table, needs = self.problem, self.first, self.problem.rows, self.problem.needs
         users, user = np.unique(table.user[rows], return_inverse=True)
         pieces = problem.pieces_by(rows)
-        mine = self.owner[places] == group
         others = first.jobs[np.ix_(places, kinds)] > start
         closed = first.closed[places] & ~start.any(axis=1)
         may = needs.may[np.ix_(kinds, places)] & ~closed & (mine | problem.places.shared[places])
@@ -260,6 +230,7 @@ class _Groups:
         jobs, whole = start.sum(axis=0), needs.whole[kinds]
         asked = Needs(0 * one, jobs, needs.needs[kinds], may, whole, one, np.zeros(len(kinds)), most, np.zeros(1))
         held = problem.places
+        free = np.where(mine[:, None], held.free[places], np.minimum(held.free[places], 0))
         some_places = replace(held, free=free, cores=held.cores[places], shared=held.shared[places])
         return Problem(some, some_places, asked, limits)
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from drainwise.reclaim.choose.fill import FEW, MANY
-from drainwise.reclaim.choose.problem import Real, Whole
+from drainwise.reclaim.choose.problem import ROUNDING, Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
-from drainwise.reclaim.choose.state import ROUNDING, State
 
 MOST_MIXES = 400
 """Mixes of jobs that are looked at on a place."""

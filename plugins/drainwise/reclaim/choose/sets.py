@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Mask, Real, Whole
-from drainwise.reclaim.choose.state import State
+from drainwise.reclaim.choose.problem import Mask, Real, State, Whole
 
 ALL_OF = 10
 """Pilots of a place of which all subsets are looked at, and of pilots with several ways twice as many choices."""

@@ -12,13 +12,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.facts.scope_rules import OUT_OF_SCOPE
+from drainwise.facts.units import core_hours
 from drainwise.pool.amounts import Amounts, sum_of
-from drainwise.pool.facts import Snapshot
-from drainwise.pool.free_cores import waiting_jobs
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.free_cores import Hole, WaitingJobs, usable_cores, waiting_jobs, whole_cores
+from drainwise.pool.job_kinds import JobKind
 from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.counted_demand import (
     Paused,
+    Unplaced,
     intended_room,
     nodes_with_cores_back,
     paused,
@@ -27,7 +30,6 @@ from drainwise.reclaim.counted_demand import (
     weighed,
     with_untaken,
 )
-from drainwise.reclaim.decide.limits import within_gpus
 from drainwise.reclaim.decide.on_request import Requested, requested_plans
 from drainwise.reclaim.decide.open_until import (
     coming,
@@ -40,16 +42,7 @@ from drainwise.reclaim.decide.open_until import (
 )
 from drainwise.reclaim.decide.parts import asked_no_more, parts_count, with_all_asked
 from drainwise.reclaim.decide.standing import needed_runs, with_replacements, withdrawals
-from drainwise.reclaim.decide.summary import (
-    in_parts,
-    kind_notices,
-    room_summary,
-    summary_of,
-    usable,
-    waiting_without_place,
-    with_requested,
-)
-from drainwise.reclaim.decide.user_plans import user_plans
+from drainwise.reclaim.decide.user_plans import user_plans, within_gpus
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, unbound, with_unanswered
 from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.prices import policy_called
@@ -64,11 +57,10 @@ from drainwise.reclaim.quota import (
     with_turns,
     without_limits,
 )
+from drainwise.reclaim.room import DemandLeft, RoomMade, demand_left, room_facts
 from drainwise.reclaim.seen_pilots import stuck_pilots, with_expected_ends, with_stuck
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom
-from drainwise.room.choice import RoomMade
-from drainwise.room.demand import DemandLeft, demand_left, room_facts
 
 
 def make_plan(
@@ -232,7 +224,7 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
     left = waits if needs_orders is counts else without_room(needs_orders, now, settings, history.unmet)
     # Room may need more cores than the job has, where its memory or devices are what pilots hold.
     most = sum(one.most if balance.below_share else one.cores for one in balance.over)
-    free = float(sum(one.free.cores for one in waits.served))
+    free = float(waits.served.free[:, 0].sum())
     balance = replace(balance, free=free, deficit=min(cores_of(left, jobs_of(left)), most))
     return Looked(counts, needs_orders, balance, left, needed, waits)
 
@@ -281,7 +273,107 @@ def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
     for pilot, room in rooms:
         going[room.place] += pilot.cores
     for pilot, room in rooms:
+        nodes, share = " ".join(pilot.nodes), pilot.cores / going[room.place]
         for kind, jobs in room.jobs:
-            cores = jobs * max(1, kind.needs.cores) * pilot.cores / going[room.place]
-            parts[kind.name][pilot.run] = AccountPart(" ".join(pilot.nodes), pilot.cores, min(cores, pilot.cores))
+            cores = jobs * max(1, kind.needs.cores) * share
+            parts[kind.name][pilot.run] = AccountPart(nodes, pilot.cores, min(cores, pilot.cores))
     return parts
+
+
+def with_requested(requested: Sequence[UserPlan], summary: str, is_for_demand: bool) -> str:
+    """Return what is done for requests and nodes that close, then for those who wait."""
+    orders = [order for part in requested for order in part.orders]
+    if not orders:
+        return summary if is_for_demand else "nothing is to be ordered for the request now"
+    names = ", ".join(sorted({order.request for order in orders}))
+    cores, waste = sum(order.pilot.cores for order in orders), sum(order.waste for order in orders)
+    pilots = "1 pilot" if len(orders) == 1 else f"{len(orders)} pilots"
+    words = f"{pilots} with {cores} cores for {names} at an expected waste of {core_hours(waste)}"
+    return f"{words}; {summary}" if is_for_demand else words
+
+
+def usable(freed: Iterable[Pilot], jobs: Iterable[WaitingJobs]) -> int:
+    """Return the cores of those jobs that the cores of the `freed` pilots could hold, node by node.
+
+    Not more is known: cores that are free already beside a pilot's may make a hole large enough.
+    """
+    nodes: Counter[str] = Counter()
+    for pilot in freed:
+        for one in pilot.pieces:
+            nodes[one.node] += one.holds.cores
+        if not pilot.pieces:
+            nodes[pilot.node] += pilot.cores
+    return usable_cores([Hole(cores, divisible=True) for cores in nodes.values()], jobs)
+
+
+def summary_of(
+    balance: Balance, chosen: Sequence[Pilot], waste: int, fitting: int | None, pauses: Sequence[Paused], held: int = 0
+) -> str:
+    """Return the sentence for `chosen` pilots that should waste `waste` core-seconds; fitting: as `usable` counts.
+
+    held: cores of pilots that are better ordered later.
+    """
+    if balance.demand <= 0 and pauses:
+        return "only demand that is paused waits: nothing to give back"
+    if balance.demand <= 0:
+        return "nobody under quota waits: nothing to give back"
+    if not balance.over:
+        return "nobody is over quota: nothing to give back"
+    needed = whole_cores(balance.demand - balance.free - balance.leaving)
+    if balance.deficit <= 0 < min(needed, sum(one.cores for one in balance.over)):
+        return "cores that have just come back may serve those who wait: nothing to give back for now"
+    if balance.deficit <= 0:
+        return "enough cores are free or on their way out: nothing to give back"
+    cores = sum(pilot.cores for pilot in chosen)
+    who = "1 pilot gives" if len(chosen) == 1 else f"{len(chosen)} pilots give"
+    text = f"{who} back {cores} of {balance.deficit} cores at an expected waste of {core_hours(waste)}"
+    missing, scattered = balance.deficit - cores - held, 0 if fitting is None else min(cores, balance.deficit) - fitting
+    if missing > 0:
+        text += f"; {missing} cores are missing (limits of a cycle, or no pilot that fits)"
+    if scattered > 0:
+        text += f"; {scattered} of them lie in pieces too small for the jobs that wait"
+    return text
+
+
+def waiting_without_place(found: Sequence[Unplaced]) -> str:
+    """Return the sentence where those wait for whom no place is known."""
+    jobs, accounts = sum(one.jobs for one in found), sorted({one.account for one in found})
+    verb = "waits" if jobs == 1 else "wait"
+    return f"{_jobs(jobs)} of {', '.join(accounts)} {verb} for room, and it is not known where: nothing to give back"
+
+
+def in_parts(pilots: int, cores: int) -> str:
+    """Return what follows the sentence where pilots return parts; cores: that they are to return together."""
+    if not pilots:
+        return ""
+    who = "1 pilot returns" if pilots == 1 else f"{pilots} pilots return"
+    return f"; {who} {cores} cores as payloads end, and {'goes' if pilots == 1 else 'go'} on"
+
+
+def room_summary(wait: int, made: RoomMade, orders: int, cores: int, waste: int) -> str:
+    """Return the sentence for pilots that make room at an expected `waste` in core-seconds; wait: jobs without room."""
+    served = sum(made.jobs.values())
+    who = "1 pilot gives" if orders == 1 else f"{orders} pilots give"
+    room = f"room for {served} of {wait} waiting {'job' if wait == 1 else 'jobs'}"
+    text = f"{who} back {cores} cores: {room}, at an expected waste of {core_hours(waste)}"
+    missing = sum(made.missing.values())
+    return text + (
+        f"; for {missing} no room can be made now (limits, quotas, or no pilots that fit)" if missing else ""
+    )
+
+
+def kind_notices(kinds: Sequence[JobKind], made: RoomMade | None) -> list[str]:
+    """Return a sentence for each kind that can run nowhere, and for each for which no room can be made."""
+    found = []
+    for kind in kinds:
+        example = f", such as {kind.example}" if kind.example else ""
+        whose = f"{_jobs(kind.jobs)} of {kind.account} ({kind.in_words()}{example})"
+        if not kind.classes:
+            found.append(f"{whose} fit no node of the pool: no pilot goes for them")
+        elif made is not None and (missing := made.missing.get(kind.name, 0)):
+            found.append(f"no room can be made now for {missing} of {whose}")
+    return found
+
+
+def _jobs(number: int) -> str:
+    return "1 waiting job" if number == 1 else f"{number} waiting jobs"

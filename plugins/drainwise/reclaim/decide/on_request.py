@@ -16,9 +16,8 @@ from drainwise.facts.errors import UsageError
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.closing import PREFIX
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import CUT, LEAVE, Candidate
-from drainwise.reclaim.decide.limits import able_and_closed
-from drainwise.reclaim.decide.user_plans import user_plans
+from drainwise.reclaim.candidates import CUT, LEAVE, Candidate, Candidates
+from drainwise.reclaim.decide.user_plans import able_and_closed, user_plans
 from drainwise.reclaim.history import History, unbound
 from drainwise.reclaim.plan import Need, Order, UserPlan
 from drainwise.reclaim.quota import WhatIf, balance_for, with_turns, without_limits
@@ -76,7 +75,7 @@ def requested_plans(snapshot: Snapshot, now: int, settings: ReclaimSettings, his
         if now < clearing.by < now + settings.notice:
             end = clock(now + settings.notice)
             faults.append(f"{clearing.name}: no order ends before {end}, by the site's notice ([features] grace_job)")
-        if left := sum(len(part.closed[0]) for part in parts):
+        if left := sum(len(part.closed) for part in parts):
             faults.append(f"{clearing.name}: {left} pilots there get no order now; `drainwise plan` says why")
         plans += parts
     names = {one.name for one in history.requests}
@@ -149,9 +148,10 @@ def _clearing_plans(
     site, deadline = _by_time(settings, clearing.by, now), max(clearing.by, now + settings.notice)
     site, found = replace(site, drain_only=True, min_age=0, min_grace=site.grace), list[UserPlan]()
     by_user = able_and_closed(pilots, now, site, history)
-    for (account, user), (able, closed) in sorted(by_user.items(), key=itemgetter(0)):
+    for (account, user), (some, closed) in sorted(by_user.items(), key=itemgetter(0)):
+        able = Candidates(tuple(some), now, site, history)
         orders = tuple(_order(one, clearing, deadline) for one in able)
-        cores = sum(one.cores for some in (able, closed[0]) for one in some.pilots)
+        cores = sum(one.cores for one in (*some, *(other for other, _ in closed)))
         need = Need(cores, cores)
         found.append(UserPlan(account, user, cores, 0, "", orders, able, closed, need, clearing.name))
     return found

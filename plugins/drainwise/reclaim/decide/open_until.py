@@ -33,21 +33,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from drainwise.facts.units import clock, core_hours
-from drainwise.pool.facts import Snapshot
+from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.choose.problem import Mask, Real, Whole
-from drainwise.reclaim.decide.limits import pilots_by_user
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.quota import owed
+from drainwise.reclaim.room import PlaceRoom, RoomMade
 from drainwise.reclaim.seen_pilots import WINDOW, EndsSeen
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.choice import PlaceRoom, RoomMade
 
 LAST_MOMENTS = 300
 """Seconds before and after the moment of a need in which what is missing is taken whatever it costs."""
@@ -80,6 +79,14 @@ def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history:
     since = {name: now if now > time + longest else time for name, time in since.items()}
     chunk = max((math.ceil(one.cores_per_job) for one in waiting), default=1)
     return OpenUntil(since, min(since.values(), default=now) + settings.horizon, max(1, chunk))
+
+
+def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence[Pilot]]:
+    """Return the pilots by account and user; none where there are none."""
+    found: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
+    for pilot in pilots:
+        found[pilot.account, pilot.user].append(pilot)
+    return found
 
 
 def with_ending_leases(snapshot: Snapshot, need: OpenUntil | None) -> Snapshot:

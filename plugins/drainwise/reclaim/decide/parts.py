@@ -25,8 +25,8 @@ from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.figures import StatedCurve, has_curve
 from drainwise.reclaim.plan import PartOrder, UserPlan, still_asked
 from drainwise.reclaim.prices import BY_WASTE
+from drainwise.reclaim.room import DemandLeft
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.demand import DemandLeft
 
 MOST_PARTS, MOST_BY_CORES = 12, 64
 """Parts of a pilot that are looked at beside what it was asked for: on its place, and where cores are counted."""
@@ -155,7 +155,7 @@ def room_parts(ahead: PartsAhead, left: DemandLeft) -> Parts:
         number[new] += 1
 
     for place, kind in enumerate(kinds):
-        needs, may = facts.kinds[kind].needs, facts.may[kind, at]
+        needs, may = facts.kinds[kind].needs, facts.needs.may[kind, at]
         memory = np.ceil(needs.memory * held[:, 0] / np.maximum(held[:, 1], 1e-9) - 1e-9)
         each[place] = np.where(may, np.minimum(np.maximum(needs.cores, memory), 1e9), 0)
         lacking = (needs.cores - room % needs.cores).astype(np.int64)
@@ -197,8 +197,8 @@ def part_orders(
     others[rows] = False
     at = np.array([facts.index.get(one.place, -1) for one in able.pilots], dtype=np.int64)
     stand = all(one.stands for one in found)
-    for kind in np.flatnonzero((facts.cores == 1) & ~facts.whole & (left.jobs > 0)).tolist():
-        may = facts.may[kind, at] & (at >= 0)
+    for kind in np.flatnonzero((facts.needs.cores == 1) & ~facts.needs.whole & (left.jobs > 0)).tolist():
+        may = facts.needs.may[kind, at] & (at >= 0)
         cores = np.minimum([one.returning for one in able.pilots] if stand else ahead.can, left.jobs[kind]) * may
         if may[rows].any():
             found += [ahead.order(row, 0, 1, int(cores[row])) for row in np.flatnonzero(others & (cores > 0)).tolist()]

@@ -7,7 +7,7 @@ order was withdrawn gets no other one for a while (`history.PAUSE`).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -24,20 +24,19 @@ from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.choose import choose
 from drainwise.reclaim.choose.fill import reprieve
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Problem, Real, Whole, whole_pilots
-from drainwise.reclaim.choose.state import State
+from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Real, State, Whole, whole_pilots
 from drainwise.reclaim.columns import columns_of
-from drainwise.reclaim.decide.limits import Allowances, Closed, able_and_closed, pilots_by_user
-from drainwise.reclaim.decide.user_plans import orders_of, with_kept_rooms
+from drainwise.reclaim.decide.open_until import pilots_by_user
+from drainwise.reclaim.decide.user_plans import Allowances, able_and_closed, orders_of, with_kept_rooms
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_its_way
+from drainwise.reclaim.reasons import Reason
+from drainwise.reclaim.room import DemandLeft, PlaceRoom, named, problem_of, rows_of
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
-from drainwise.room.choice import PlaceRoom, named, needs_of, places_of, rows_of
-from drainwise.room.demand import DemandLeft, ServedJobs
 
 Needed = Optional[Collection[str]]
 """The runs whose room waiting jobs use; None where that is not known, and cores are counted."""
@@ -118,12 +117,10 @@ def needed_runs(
     goes = state.gone[rows.row]
     np.maximum.at(last, rows.place[goes], rows.row[goes])
     kept = {there[row].run for row in rows.row[rows.row <= last[rows.place]].tolist()}
-    spots = Counter[str]()
-    for served in kinds.served:
-        spots[served.kind] += served.jobs
-    for kind in kinds.facts.kinds:
+    spots = np.bincount(kinds.served.kind, kinds.served.jobs, len(kinds.jobs))
+    for number, kind in enumerate(kinds.facts.kinds):
         runs = unmet[kind.name].runs if kind.places > 1 and kind.name in unmet else {}
-        if runs and len({place for one in pilots if one.run in runs for place, _ in one.returns()}) <= spots[kind.name]:
+        if runs and len({place for one in pilots if one.run in runs for place, _ in one.returns()}) <= spots[number]:
             kept.update(runs)
     return frozenset(kept)
 
@@ -179,7 +176,7 @@ class _User:
     price: Real
     saved: Real
     able: Candidates
-    closed: Closed
+    closed: Sequence[tuple[Pilot, Reason]]
 
 
 def _user(
@@ -195,7 +192,9 @@ def _user(
     if not some:
         return None
     ordered, left = _going_on(some, now, settings, history), max(one.deadline or now for one in some) - now
-    able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history)[whose]
+    sooner = replace(settings, horizon=left)
+    others_of, closed = able_and_closed(pilots, now, sooner, history)[whose]
+    able = Candidates(tuple(others_of), now, sooner, history)
     mine, others = ordered.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
     spent = np.concatenate((spent, others.price))
@@ -227,7 +226,7 @@ def _going_on(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, hist
     columns = columns_of(rows, now, until, history)
     draining, ends = np.zeros(len(rows), dtype=bool), np.minimum(columns.lease_end, deadlines)
     columns = replace(columns, draining=draining, lease_end=ends)
-    return Candidates(rows, figures_of(columns, now, until), until, history)
+    return Candidates(rows, now, until, history, lambda: figures_of(columns, now, until))
 
 
 def _by_cores(users: Sequence[_User], cycle: int) -> _Replaced:
@@ -272,21 +271,23 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
     """
     replaced: _Replaced = []
     places, asked = list[PlaceRoom](), {kind.name: kind for kind in kinds.facts.kinds}
-    served, taken, count = defaultdict[str, "list[ServedJobs]"](list), set[str](), sum(one.count for one in users)
-    for one in kinds.served:
-        served[one.place].append(one)
+    facts, served, taken, count = kinds.facts, kinds.served, set[str](), sum(one.count for one in users)
     ordered = {(one.place, one.account, one.user) for one in pilots if one.deadline is not None}
     shared = {place for place, users_of in Counter(place for place, _, _ in ordered).items() if users_of > 1}
     for user in users:
-        known = [one.place in kinds.facts.index and one.place not in taken and not one.pieces for one in user.pilots]
+        known = [one.place in facts.index and one.place not in taken and not one.pieces for one in user.pilots]
         rows = np.flatnonzero(known)
         some, price = [user.pilots[row] for row in rows.tolist()], user.price[rows]
         stands: Mask = np.less(rows, user.count)
-        here = _at(kinds, sorted({one.place for one in some}), served)
+        mine = facts.at(sorted({one.place for one in some}))
+        at = np.array([facts.index[one.name] for one in mine.places], dtype=np.int64)
+        uses = served.some(np.isin(served.place, at))
+        uses = replace(uses, place=np.searchsorted(at, uses.place))
+        here = replace(kinds, facts=mine, room=kinds.room[at], closed=kinds.closed[at], served=uses)
         limits = _limits([(0, -1), (0, 1)], [user.sizes[rows[stands]].sum(), min(cycle, user.allowed)])
         state = _state(here, some, stands, (~stands).astype(int), price, limits)
-        at, jobs, of_sets = state.problem.rows.place, state.served.tolist(), state.jobs[:, here.facts.several > 1]
-        price[stands & np.isin(at, [*np.nonzero(of_sets)[0], *(here.facts.index.get(name, -1) for name in shared)])] = 0
+        at, jobs, of_sets = state.problem.rows.place, state.served.tolist(), state.jobs[:, mine.needs.several > 1]
+        price[stands & np.isin(at, [*np.nonzero(of_sets)[0], *(mine.index.get(name, -1) for name in shared)])] = 0
         cost, looks = state.cost(), 5 + _LOOKS * user.count // count
         found = choose(state.problem, price, looks, state)
         old, new = stands & ~found.gone, found.gone & ~stands
@@ -295,14 +296,14 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
         rooms = dict[str, RoomFor]()
         for place in np.unique(at[new]).tolist():
             runs = tuple(some[one].run for one in np.flatnonzero(found.gone & (at == place)))
-            made, name = named(here.facts, found.jobs[place]), here.facts.places[place].name
+            made, name = named(mine, found.jobs[place]), mine.places[place].name
             places.append(PlaceRoom(name, tuple(made.items()), runs))
             rooms |= dict.fromkeys(runs, RoomFor(name, tuple((asked[kind], number) for kind, number in made.items())))
         replaced.append(_part(user, [(rows[old].tolist(), rows[new].tolist())], rooms))
         cycle -= replaced[-1][0].cores_given
         taken |= {one.place for one, goes in zip(some, new) if goes}
-    mine = {one.place for user in users for one in user.pilots[: user.count]}
-    others = tuple(one for one in kinds.served if one.place not in mine or not any(one.returning.named()))
+    ordered_at = [facts.index.get(one.place, -1) for user in users for one in user.pilots[: user.count]]
+    others = served.some(~np.isin(served.place, ordered_at) | ~served.returning.any(axis=1))
     back = {one.pilot.run for _, more in replaced for one in more}
     going, time = [one for one in pilots if one.run not in back], users[0].able.settings.time_to_start if users else 0
     kinds = replace(kinds, served=others)
@@ -310,36 +311,23 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
     return list(zip(parts, (more for _, more in replaced)))
 
 
-def _at(kinds: DemandLeft, names: Sequence[str], served: Mapping[str, Sequence[ServedJobs]]) -> DemandLeft:
-    """Return what waits, with these places alone; served: who uses what, by place."""
-    facts = kinds.facts
-    rows = np.array([facts.index[name] for name in names], dtype=np.int64)
-    index, places = {name: row for row, name in enumerate(names)}, tuple(facts.places[row] for row in rows)
-    totals, free, divisible = facts.totals[rows], facts.free[rows], facts.divisible[rows]
-    may = facts.may[:, rows]
-    facts = replace(facts, places=places, index=index, totals=totals, free=free, divisible=divisible, may=may)
-    uses = tuple(one for name in names for one in served.get(name, ()))
-    return replace(kinds, facts=facts, room=kinds.room[rows], closed=kinds.closed[rows], served=uses)
-
-
 def _state(kinds: DemandLeft, pilots: Sequence[Pilot], stands: Mask, user: Whole, price: Real, limits: Limits) -> State:
     """Return the choice in which those of these pilots go whose orders stand, for the jobs that their room serves."""
-    facts, index = kinds.facts, kinds.facts.index
+    facts = kinds.facts
     rows = rows_of(facts, pilots, user, price, 0)
     rows = replace(rows, way=np.where(stands, STANDING, KILL), loss=np.zeros_like(price))
     place, gives = rows.place, rows.gives
     jobs, room = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64), kinds.room.copy()
-    back, number = stands[rows.row], {kind.name: row for row, kind in enumerate(facts.kinds)}
+    back = stands[rows.row]
     here = np.isin(np.arange(len(room)), place[back])
-    for one in kinds.served:
-        if here[index[one.place]] and any(one.returning.named()):
-            jobs[index[one.place], number[one.kind]] += one.jobs
-            room[index[one.place]] += np.add(facts.vector(one.free), facts.vector(one.returning))
+    uses = kinds.served.some(here[kinds.served.place] & kinds.served.returning.any(axis=1))
+    np.add.at(jobs, (uses.place, uses.kind), uses.jobs)
+    np.add.at(room, uses.place, uses.free + uses.returning)
     np.subtract.at(room, place[back], gives[back])
     room[here] = np.maximum(room[here], 0)
-    owed, closed = dict.fromkeys(kinds.owed, _ENDLESS), kinds.closed & ~here
+    owed, closed = np.full(len(kinds.owed), _ENDLESS), kinds.closed & ~here
     left = replace(kinds, jobs=jobs.sum(axis=0), owed=owed, room=room, closed=closed)
-    state = State(Problem(rows, places_of(left), needs_of(left), limits), price)
+    state = State(problem_of(left, rows, limits), price)
     state.go(np.flatnonzero(stands))
     for kind in np.flatnonzero(jobs.any(axis=0)).tolist():
         state.serve(kind, np.flatnonzero(jobs[:, kind]), jobs[jobs[:, kind] > 0, kind])

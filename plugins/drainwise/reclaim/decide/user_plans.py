@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import RoomFor
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, in_order
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
 from drainwise.reclaim.candidates import in_words as words_of
 from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
 from drainwise.reclaim.choose.plan import Rules
@@ -34,24 +36,24 @@ from drainwise.reclaim.choose.problem import (
     whole_pilots,
     with_parts,
 )
-from drainwise.reclaim.decide.limits import Allowances, able_and_closed
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.decide.parts import PartsAhead, part_orders, room_parts
 from drainwise.reclaim.figures import cut_wastes, figures_of
-from drainwise.reclaim.history import History
+from drainwise.reclaim.history import HOUR, History, why_closed
 from drainwise.reclaim.plan import Need, Order, PartOrder, UserPlan
-from drainwise.reclaim.prices import policy_called, prices_of
+from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
 from drainwise.reclaim.quota import Balance
-from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.choice import PlaceRoom, RoomMade, kept_rooms, make_room, rows_of
-from drainwise.room.demand import DemandLeft
+from drainwise.reclaim.reasons import NO_PLACE, REASONS, Reason
+from drainwise.reclaim.room import DemandLeft, PlaceRoom, RoomMade, kept_rooms, make_room, rows_of
+from drainwise.reclaim.settings import LIMITS, ReclaimSettings
 
 _NO_LIMIT = float(1 << 53)  # cores
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """What is chosen: rows that have gone, and would by facts alone (n); parts of these: pilot, cores and chunk by row.
+    """What is chosen: rows that have gone, and would by facts alone (n); cores that each gives, of parts those that are
+    needed, and of these those of use together (n).
 
     of: the pilots that were looked at, numbers; table: these, as candidates. asked, later: cores by user (U), and of
     these what a limit leaves to later. need: the least and the most of each user, U × 2. made: the room, if any.
@@ -61,7 +63,8 @@ class _Chosen:
     table: Candidates
     gone: Mask
     by_facts: Mask
-    parts: Mapping[int, tuple[int, int]]
+    cores: Real
+    together: Whole
     asked: Real
     later: Real
     need: Real
@@ -85,11 +88,12 @@ def user_plans(
     if left is None and balance.deficit <= 0:
         return [], None
     names, index = {over.account for over in balance.over}, None if left is None else left.facts.index
-    among = [one for one in snapshot.pilots if one.account in names]
+    among = (one for one in snapshot.pilots if one.account in names)
     by_user = able_and_closed(among, now, settings, history, index)
     users = [(over.account, user) for over in balance.over for user in over.users]
-    whose = np.repeat(np.arange(len(users)), [len(by_user[user][0]) for user in users])
-    table = in_order(tuple([one for user in users for one in by_user[user][0].pilots]), now, settings, history)
+    each = [by_user[user][0] for user in users]
+    whose = np.repeat(np.arange(len(users)), [len(pilots) for pilots in each])
+    table = Candidates(tuple(chain.from_iterable(each)), now, settings, history)
     ahead = None if until is None else PartsAhead(table, until)
     rows = _rows(table.pilots, whose, now, left, ahead, balance.deficit)
     allowances = Allowances(history, now, settings)
@@ -97,78 +101,84 @@ def user_plans(
     if left is None:
         if until is not None and len(rows) > len(table):
             need = replace(need, cores=need.cores - need.cores % until.chunk)
-        chosen = _by_cores(table, now, rows, limits, need)
+        chosen = _by_cores(table, rows, limits, need)
     else:  # room may need more cores than the job has, where its memory or devices are what pilots hold
         limits = replace(limits, most=need.wider) if balance.below_share else limits
         chosen = _by_room(table, rows, limits, left, len(balance.over))
-    cores, parts = rows.spends[:, CORES].copy(), defaultdict[int, "list[tuple[int, int, int]]"](list)
-    by_facts = sums(rows.user[chosen.by_facts], cores[chosen.by_facts], len(users))
-    for row, (needed, together) in chosen.parts.items():
-        cores[row] = needed
-        parts[int(rows.user[row])].append((int(rows.pilot[row]), needed, together))
-    given = sums(rows.user[chosen.gone], cores[chosen.gone], len(users)).astype(int)
-    extra, of_user, plans = np.maximum(given - by_facts, 0).astype(int).tolist(), Counter[str](), list[UserPlan]()
-    for (_, user), own in zip(users, given.tolist()):
-        of_user[user] += own
-    whole = np.flatnonzero(chosen.gone[: len(table)])
-    whole = whole[np.lexsort((whole, rows.claim[whole] / cores[whole], whose[whole]))]
+    gone, parts = np.flatnonzero(chosen.gone), defaultdict[int, "list[tuple[int, int, int]]"](list)
+    given = sums(rows.user[gone], chosen.cores[gone], len(users))
+    by_facts = sums(rows.user, rows.spends[:, CORES] * chosen.by_facts, len(users))
+    for row in gone[gone >= len(table)].tolist():
+        parts[int(rows.user[row])].append((int(rows.pilot[row]), int(chosen.cores[row]), int(chosen.together[row])))
+    whole = gone[gone < len(table)]
+    whole = whole[np.lexsort((whole, rows.claim[whole] / chosen.cores[whole], whose[whole]))]
     ordered = orders_of(chosen.table, np.searchsorted(chosen.of, whole), _rooms(chosen.made, left))
-    each, cycle = np.arange(len(users) + 1), settings.max_cores - sum(of_user.values())
-    of_able, of_orders = (np.searchsorted(some, each).tolist() for some in (whose[chosen.of], whose[whole]))
+    of_able, of_orders = (
+        np.searchsorted(some, np.arange(len(users) + 1)).tolist() for some in (whose[chosen.of], whose[whole])
+    )
+    of_user, plans, cycle = Counter[str](), list[UserPlan](), settings.max_cores - int(given.sum())
+    for (_, user), cores in zip(users, given.astype(int).tolist()):
+        of_user[user] += cores
     for number in np.flatnonzero(chosen.asked > 0).tolist():
-        account, user = users[number]
-        own, later, (wanted, most) = (
-            int(given[number]),
-            int(chosen.later[number]),
-            chosen.need[number].astype(int).tolist(),
-        )
+        (account, user), own, later = users[number], int(given[number]), int(chosen.later[number])
+        wanted, most = chosen.need[number].astype(int).tolist()
         orders = ordered[of_orders[number] : of_orders[number + 1]]
-        if orders and extra[number]:
-            orders = (replace(orders[0], extra=extra[number]), *orders[1:])
+        if orders and (extra := own - int(by_facts[number])) > 0:
+            orders = (replace(orders[0], extra=extra), *orders[1:])
         allowed = allowances.of(user, cycle + own, of_user[user] - own)
-        limit, key = (allowed.words, allowed.key) if later else ("", "")
         returns = list[PartOrder]()
         if ahead is not None and parts[number]:
             others = (whose == number) & ~chosen.gone[: len(table)]
             returns, wanted = part_orders(ahead, parts[number], left, others), min(wanted, own)
-        able, closed = chosen.table.some(range(of_able[number], of_able[number + 1])), by_user[account, user][1]
-        part = UserPlan(
-            account, user, int(chosen.asked[number]), later, limit, orders, able, closed, Need(wanted, most)
+        plans.append(
+            UserPlan(
+                account,
+                user,
+                int(chosen.asked[number]),
+                later,
+                allowed.words if later else "",
+                orders,
+                chosen.table.some(range(of_able[number], of_able[number + 1])),
+                by_user[account, user][1],
+                Need(wanted, most),
+                returns=tuple(returns),
+                limited_by=allowed.key if later else "",
+            )
         )
-        plans.append(replace(part, limited_by=key, returns=tuple(returns)))
     if left is not None and chosen.made is not None:
         plans = with_kept_rooms(plans, left, chosen.made.places, snapshot.pilots, settings.time_to_start)
     return plans, chosen.made
 
 
-def _by_cores(table: Candidates, now: int, rows: Rows, limits: Limits, need: CoresNeed) -> _Chosen:
+def _by_cores(table: Candidates, rows: Rows, limits: Limits, need: CoresNeed) -> _Chosen:
     """Choose by cores; of users that are asked for nothing no figure is calculated."""
-    settings, count = table.settings, len(table)
+    settings, cores = table.settings, rows.spends[:, CORES]
     facts = cores_by_facts(rows, limits, need)
-    of = np.flatnonzero((facts.asked > 0)[rows.user[:count]])
-    table = in_order(tuple([table.pilots[row] for row in of.tolist()]), now, settings, table.history)
+    of = np.flatnonzero((facts.asked > 0)[rows.user[: len(table)]])
+    table = table.some(of.tolist())
     if facts.given.any():
         rows.claim[of] = prices_of(table.figures, settings, rows.user[of])
     plan = cores_by_claims(rows, limits, facts, Rules(compete=settings.reports_compete))
-    parts = {row: (int(rows.spends[row, CORES]), 0) for row in (count + np.flatnonzero(plan.gone[count:])).tolist()}
-    given = sums(rows.user[plan.gone], rows.spends[plan.gone, CORES], len(limits.rank))
-    later, need_of = facts.later - np.maximum(given - facts.given, 0), np.column_stack((facts.wanted, facts.most))
-    return _Chosen(of, table, plan.gone, plan.by_facts, parts, facts.asked, np.maximum(later, 0), need_of)
+    given = sums(rows.user, cores * plan.gone, len(limits.rank))
+    later = np.maximum(facts.later - np.maximum(given - facts.given, 0), 0)
+    need_of, none = np.column_stack((facts.wanted, facts.most)), np.zeros(len(rows), dtype=np.int64)
+    return _Chosen(of, table, plan.gone, plan.by_facts, cores, none, facts.asked, later, need_of)
 
 
 def _by_room(table: Candidates, rows: Rows, limits: Limits, left: DemandLeft, accounts: int) -> _Chosen:
     """Choose by room; accounts: how many limits are those of accounts, the first."""
-    settings, count = table.settings, len(table)
+    settings, every = table.settings, np.arange(len(table))
     runs, rules = [one.run for one in table.pilots], Rules(compete=settings.reports_compete)
-    rows.claim[:count] = prices_of(table.figures, settings, rows.user[:count])
+    rows.claim[every] = prices_of(table.figures, settings, rows.user[every])
     whole = made = make_room(left, rows, limits, runs, rules)
     if made.missing and (limits.most[accounts:] < limits.most[limits.binds[:, 0]].sum()).any():
         bound = np.arange(len(limits.most)) < accounts
         whole = make_room(left, rows, replace(limits, most=np.where(bound, limits.most, _NO_LIMIT)), runs, rules)
-    given, could = (one.given(rows, len(limits.rank)) for one in (made, whole))
-    later, plan = np.maximum(could - given, 0), made.plan
-    need_of, every = np.column_stack((given, given)), np.arange(count)
-    return _Chosen(every, table, plan.gone, plan.by_facts, made.parts, given + later, later, need_of, made)
+    given, could = (sums(rows.user, one.cores * one.plan.gone, len(limits.rank)) for one in (made, whole))
+    later, plan, need_of = np.maximum(could - given, 0), made.plan, np.column_stack((given, given))
+    return _Chosen(
+        every, table, plan.gone, plan.by_facts, made.cores, made.together, given + later, later, need_of, made
+    )
 
 
 def _rows(
@@ -244,6 +254,7 @@ def orders_of(
     cut = cut_wastes(claimed.columns, it.now, np.array([way.deadline for way in ways], dtype=float), settings.margin)
     wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
     promised = (float(wastes[way.kind][row]) for row, way in enumerate(ways))
+    said = {name: room.in_words() for name, room in {room.place: room for room in rooms.values()}.items()}
     return tuple(
         Order(
             one,
@@ -252,7 +263,7 @@ def orders_of(
             way.cores_back,
             way.waste,
             way.waste if math.isinf(waste) else int(waste),
-            "; ".join((words_of(one, way, it.now), policy.rule, *([room.in_words()] if room else []))),
+            "; ".join((words_of(one, way, it.now), policy.rule, *([said[room.place]] if room else []))),
             room=room,
         )
         for one, way, waste, room in zip(chosen, ways, promised, (rooms.get(one.pilot.run) for one in chosen))
@@ -293,3 +304,92 @@ def with_kept_rooms(
         replace(one, orders=tuple(replace(order, kept=kept.get(order.pilot.place)) for order in one.orders))
         for one in plans
     ]
+
+
+def able_and_closed(
+    pilots: Iterable[Pilot],
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    places: Container[str] | None = None,
+) -> Mapping[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]]:
+    """Return the pilots of each user that may get an order at `now` (UNIX s), and the others with why, by account and
+    user, in the order of their runs.
+
+    places: names of those where room is made, where only pilots there may get one; None: all may.
+    """
+    found: dict[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]] = defaultdict(lambda: ([], []))
+    for pilot in sorted(pilots, key=lambda pilot: pilot.run):
+        reason = why_closed(pilot, now, settings, history)
+        if places is not None and not reason and not any(place in places for place, _ in pilot.returns()):
+            reason = Reason(REASONS[NO_PLACE], NO_PLACE)
+        able, closed = found[pilot.account, pilot.user]
+        if reason:
+            closed.append((pilot, reason))
+        else:
+            able.append(pilot)
+    return found
+
+
+def within_gpus(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:
+    """Return the snapshot in which no user can lose more GPUs within the hour at `now` (UNIX s) than the site allows.
+
+    Of the pilots with GPUs those that have run for the shortest time may be ordered, by facts alone.
+    """
+    if settings.max_gpus_user_hour == ReclaimSettings.max_gpus_user_hour:
+        return snapshot  # as by default, which is no limit
+    left = defaultdict[str, int](lambda: settings.max_gpus_user_hour)
+    for one in history.orders:
+        left[one.user] -= one.gpus if one.time > now - HOUR else 0
+    barred: dict[str, str] = {}
+    for pilot in sorted(snapshot.pilots, key=lambda pilot: (-pilot.started, pilot.run)):
+        gpus = 0 if why_closed(pilot, now, settings, history) else pilot.gpus
+        if gpus > left[pilot.user]:
+            barred[pilot.run] = f"[reclaim] max_gpus_per_user_per_hour lets no more GPUs of {pilot.user} be taken now"
+        else:
+            left[pilot.user] -= gpus
+    pilots = (replace(one, cannot=barred[one.run]) if one.run in barred else one for one in snapshot.pilots)
+    return replace(snapshot, pilots=tuple(pilots)) if barred else snapshot
+
+
+class Allowed(NamedTuple):
+    """So many `cores`; `key` of [reclaim] is the bound, and `words` say so."""
+
+    cores: int
+    key: str
+    words: str
+
+
+class Allowances:
+    """What users may be ordered to give back at `now` (UNIX s).
+
+    most_extra: cores beyond what facts take that reports may cost a user, not a number where its pilots say it; extra:
+    what they have cost it within the hour, by user.
+    """
+
+    def __init__(self, history: History, now: int, settings: ReclaimSettings) -> None:
+        self._settings, self._lately, self.extra = settings, Counter[str](), Counter[str]()
+        most = math.nan if settings.extra_cores is None else settings.extra_cores
+        self.most_extra = most if settings.policy in BY_WASTE else 0  # another policy's price is no waste
+        for one in history.orders:
+            if one.time > now - HOUR:
+                self._lately[one.user] += one.cores
+                self.extra[one.user] += one.extra
+        self._hour = settings.max_cores_hour - sum(self._lately.values())
+
+    def together(self) -> int:
+        """Return what all users together may be ordered to give back in one cycle."""
+        return max(0, min(self._settings.max_cores, self._hour))
+
+    def of(self, user: str, cycle: int, taken: int) -> Allowed:
+        """Return what one user may be ordered to give back.
+
+        cycle: cores that this cycle may still order. taken: cores of the user that it has ordered already.
+        """
+        site = self._settings
+        mine = (site.max_cores_per_user, site.max_cores_per_user_hour - self._lately[user])
+        together = (cycle, self._hour - (site.max_cores - cycle))  # without what this cycle has ordered
+        bounds = dict(zip(LIMITS, (*together, *(most - taken for most in mine))))
+        key = min(bounds, key=bounds.__getitem__)
+        cores = max(0, bounds[key])
+        return Allowed(cores, key, f"[reclaim] {key} allows {cores} cores now")

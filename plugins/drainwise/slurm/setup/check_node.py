@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from drainwise.facts.errors import FeatureError
+from drainwise.install.expected_files import expected_files
 from drainwise.install.rendered_tree import OTHERS_WRITE, open_above
 from drainwise.node import JOB_STATUS
 from drainwise.node.hook import read_bounded
@@ -35,7 +37,7 @@ class HookFile:
 
     * path: as slurm.conf has it; real: where that leads, "" when there is nothing; fault: why it cannot be looked at.
     * mode, uid: the file's. open_to: what above it others may change (itself left out).
-    * text: what stands in it; wanted: what `drainwise config slurm` writes there.
+    * text: what stands in it; wanted: what should, None where nobody knows; install: the command that writes it.
     * needs: programs that it runs and that cannot be run here. guest: whether it is one of several in the site's own
       directory, where Slurm does not miss it.
     """
@@ -48,17 +50,20 @@ class HookFile:
     uid: int = 0
     open_to: tuple[str, ...] = ()
     text: str = ""
-    wanted: str = ""
+    wanted: str | None = None
+    install: str = ""
     needs: tuple[str, ...] = ()
     guest: bool = False
 
 
 def hook_files(facts: ClusterFacts, site: SiteConfig) -> tuple[HookFile, ...]:
     """Return the hooks of ours that the live configuration names, as they lie on this machine."""
-    wanted = {file.path: file.text for file in render(site, "node", facts.own)}
+    command, has_site_file = "drainwise config slurm --role node --out /", bool(site.file)
+    expected = expected_files(partial(render, site, "node", facts.own), command, has_site_file=has_site_file)
+    wanted = {file.path: file.text for file in expected.files}
     hooks = hooks_of(site, facts.own)
     return tuple(
-        _looked_at(hook, wanted[hook.path])
+        _looked_at(hook, wanted.get(hook.path), expected.command or command)
         for key, hook in hooks.items()
         if names_hook(facts.text(key), hook.path) or facts.own.wrappers & set(facts.text(key).split())
     )
@@ -75,7 +80,7 @@ def judge_hooks(files: tuple[HookFile, ...]) -> Iterator[Finding]:
 
 
 def _verdicts(file: HookFile) -> Iterator[Finding]:
-    what, install = f"{file.key} file", "drainwise config slurm --role node --out /"
+    what, install = f"{file.key} file", file.install
     if file.fault:
         yield Finding(OK, what, f"cannot be looked at by this user: {file.fault}", value=file.path)
         return
@@ -108,7 +113,7 @@ def _faults(file: HookFile, install: str) -> Iterator[tuple[str, str, str]]:
         yield DANGEROUS, why, f"chmod 755 {file.real}"
     for program in file.needs:
         yield DANGEROUS, f"{program}, which it runs, cannot be run here: {_WITHOUT[file.key]}", f"ls -l {program}"
-    if _code(file.text) != _code(file.wanted):
+    if file.wanted is not None and _code(file.text) != _code(file.wanted):
         ours = "drainwise" in file.text
         why = "of another version or site file than this one" if ours else "none of ours: it does something else"
         yield MISSING, why, install
@@ -119,19 +124,20 @@ def _code(text: str) -> list[str]:
     return [line for line in text.splitlines() if line and line[0] != "#"]
 
 
-def _looked_at(hook: Hook, wanted: str) -> HookFile:
+def _looked_at(hook: Hook, wanted: str | None, install: str) -> HookFile:
     key, path, guest = hook.key, hook.path, not hook.value
     try:
         real = os.path.realpath(path)
         status = os.stat(real)
         text = read_bounded(real, _LARGEST).decode("utf-8", "replace") if stat.S_ISREG(status.st_mode) else ""
     except (FileNotFoundError, NotADirectoryError):
-        return HookFile(key, path, guest=guest)
+        return HookFile(key, path, install=install, guest=guest)
     except OSError as error:
         return HookFile(key, path, fault=error.strerror or type(error).__name__)
     runs = [*text.partition("\n")[0].removeprefix("#!").split()[:1], *filter(None, [hook.site])] if text else []
     needs = tuple(program for program in runs if not os.access(program, os.X_OK))
-    return HookFile(key, path, real, "", status.st_mode, status.st_uid, open_above(path), text, wanted, needs, guest)
+    found = HookFile(key, path, real, "", status.st_mode, status.st_uid, open_above(path), text, wanted, install)
+    return replace(found, needs=needs, guest=guest)
 
 
 @dataclass(frozen=True)

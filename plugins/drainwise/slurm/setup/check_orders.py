@@ -58,8 +58,8 @@ def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int
 
 def is_controller(facts: ClusterFacts, host: str) -> bool:
     """Decide whether `host` is one of the cluster's controllers."""
-    names = re.findall(r"([A-Za-z0-9_.-]+)\(", facts.text("SlurmctldHost"))
-    return host.partition(".")[0] in {name.partition(".")[0] for name in names}
+    names = facts.text("SlurmctldHost").split()  # with the address in brackets, where that has another name
+    return host.partition(".")[0] in {re.split(r"[.(]", name)[0] for name in names}
 
 
 def _may_always(caller: Caller, facts: ClusterFacts) -> bool:

@@ -1,0 +1,68 @@
+"""The files that this machine is to have: by its site file, by the tree that was put in place, or by the packages.
+
+`drainwise install --tree DIR` keeps a copy of the tree: so a machine without a site file, and without what renders it,
+knows what is missing, and can put it in place again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from drainwise.install.defaults import not_yet_in_force
+from drainwise.install.edited_files import signed
+from drainwise.install.removal import live_configuration
+from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
+
+LIBRARY = "/usr/share/drainwise"
+KEPT, _PACKAGES = f"{LIBRARY}/tree", f"{LIBRARY}/defaults"
+
+
+@dataclass(frozen=True)
+class ExpectedFiles:
+    """The files as they are to lie here, and the command that puts those in place again that are missing or changed."""
+
+    files: tuple[RenderedFile, ...] = ()
+    command: str = ""
+
+
+def keep_tree(files: Iterable[RenderedFile]) -> None:
+    """Keep a copy of a tree that has been put in place. Raises UsageError where it cannot be written."""
+    write_tree(files, KEPT)
+
+
+def forget_tree() -> None:
+    """Remove the copy."""
+    shutil.rmtree(KEPT, ignore_errors=True)
+
+
+def laid_down(root: str = "") -> ExpectedFiles:
+    """Return the files of the tree that was put in place below `root`, else of the packages; nothing without either.
+
+    Raises UsageError.
+    """
+    packages = root + _PACKAGES
+    if os.path.isdir(root + KEPT):
+        return ExpectedFiles(read_tree(root + KEPT), f"drainwise install --files-only --tree {KEPT}")
+    names = sorted(os.listdir(packages)) if os.path.isdir(packages) else []
+    files = [signed(file) for name in names for file in read_tree(f"{packages}/{name}")]
+    left_out = not_yet_in_force(files, live_configuration, root or "/")
+    commands = (f"drainwise install --files-only --defaults {_PACKAGES}/{name}" for name in names)
+    return ExpectedFiles(tuple(file for file in files if file not in left_out), "; ".join(commands))
+
+
+def expected_files(render: Callable[[], Iterable[RenderedFile]], command: str, *, has_site_file: bool) -> ExpectedFiles:
+    """Return the files by the site file, where there is one that can be rendered here; else what was put in place.
+
+    render: gives the files by the site file, or by the defaults, as `command` writes them. Raises as it does, and
+    UsageError.
+    """
+    can_render = find_spec("jinja2") is not None
+    if not (has_site_file and can_render):
+        found = laid_down()
+        if found.files or not can_render:
+            return found
+    return ExpectedFiles(tuple(map(signed, render())), command)
