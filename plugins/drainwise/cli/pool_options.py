@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +17,7 @@ from drainwise.pool.facts import Pool
 from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy, policy_names
 from drainwise.reclaim.seen_pilots import StuckRules
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
-from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load_or_defaults
+from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 from drainwise.systems.find import FALLBACK, named, offering, own, tried
 from drainwise.systems.system import System
 
@@ -85,7 +86,9 @@ def open_pool(args: argparse.Namespace) -> Pool:
 
 def site_of(args: argparse.Namespace) -> SiteConfig:
     """Read the site file that was named, else the usual one where there is one."""
-    return load_or_defaults(DEFAULT_SITE_FILE if args.site is None else args.site)
+    if args.site is None and not os.path.exists(DEFAULT_SITE_FILE):
+        return SiteConfig()
+    return load(DEFAULT_SITE_FILE if args.site is None else args.site)
 
 
 def settings_of(args: argparse.Namespace) -> ReclaimSettings:
