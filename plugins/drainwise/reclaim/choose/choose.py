@@ -142,7 +142,7 @@ def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
         own = np.flatnonzero(state.jobs[place])
         partners = list(dict.fromkeys(one for kind in (*own, *kinds) for one in near[kind].tolist() if one != place))
         dear = [one for one in active[: DEAR + 1].tolist() if one != place][:DEAR]
-        groups = [(place,)] if len(kinds) else []
+        groups: list[tuple[int, ...]] = [(place,)] if len(kinds) else []
         groups += [(place, other) for other in (*partners[:PARTNERS], *dear)]
         groups += [(place, partners[0], other) for other in dear if partners and other != partners[0]]
         for group in groups:
