@@ -41,7 +41,7 @@ class Looks:
     def look(self, after: int, *pilots: Pilot) -> list[Mapping[str, object]]:
         """What one look, so many seconds later, tells of pilots."""
         told: list[Mapping[str, object]] = []
-        for event in self.memory.returned_seen(snapshot(*pilots), NOW + after, 3600):
+        for event in self.memory.returned.looked(snapshot(*pilots), NOW + after, 3600):
             self.lines.write(event)
             self.memory.note(event)
             told += event["pilots"]  # type: ignore[arg-type]
