@@ -15,8 +15,8 @@ from as_user import in_child
 from drainwise.launch.backend import DONE, RUNNING, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.this_machine.backend import LocalBackend, open_backend
-from drainwise.launch.this_machine.control_groups import hierarchy_here
 from drainwise.launch.this_machine.memory_groups import CONTROLLER, memory_groups
+from drainwise.processes.control_groups import hierarchy_here
 from made_up_node import public_directory
 from real_daemons.waiting import wait_for
 

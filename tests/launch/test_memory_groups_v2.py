@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from drainwise.launch.this_machine import memory_groups
-from drainwise.launch.this_machine.control_groups import FILES, GroupFiles, Hierarchy, memory_hierarchy, number_of
 from drainwise.launch.this_machine.memory_groups import MemoryGroup, MemoryGroups
+from drainwise.processes.control_groups import FILES, GroupFiles, Hierarchy, memory_hierarchy, number_of
 
 V1 = "30 29 0:26 / /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory\n"
 V2 = "35 30 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"

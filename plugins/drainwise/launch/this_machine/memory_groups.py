@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from drainwise.launch.this_machine.control_groups import (
+from drainwise.processes.control_groups import (
     FILES,
     PROCESSES,
     SUBTREE,

@@ -10,7 +10,7 @@ import signal
 from contextlib import suppress
 from typing import NamedTuple
 
-from drainwise.common.processes import Process, birth_of, send
+from drainwise.processes.process import Process, birth_of, send
 
 PROCESSES, SUBTREE = "cgroup.procs", "cgroup.subtree_control"
 """The files of a group that take a process (0: who writes), and, version 2, what is counted in the groups below."""
