@@ -80,7 +80,7 @@ def judge(facts: AgentFacts) -> Iterator[Finding]:
         yield Finding(OK, "agent", "an agent that acts is running", value=f"pid {facts.holder}")
     elif facts.wanted:
         why = f"[agent] act = yes, and no agent that acts is running here: nobody holds {facts.lock}"
-        line = manager.look if manager else "systemctl enable --now drainwise-agent   (see docs/agent.md)"
+        line = manager.look if manager else f"systemctl unmask {UNIT}; systemctl enable --now {UNIT}   # docs/agent.md"
         yield Finding(MISSING, "agent", why, line)
     name, reason = facts.state
     if facts.holder is not None and name == State.BACKING_OFF:

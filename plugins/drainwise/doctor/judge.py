@@ -55,7 +55,8 @@ def _installed(facts: MachineFacts) -> Iterator[Finding]:
     why = f"{it.version} from {f'packages: {packages}' if packages else f'a {it.kind}'} ({it.place})"
     yield Finding(OK, "installed", why)
     if it.unreadable:
-        yield Finding(DANGEROUS, "installed", f"the jobs' users cannot read the package: {it.unreadable}", _INSTALL)
+        line = f"chmod a+rX {it.unreadable.partition(':')[0]}"
+        yield Finding(DANGEROUS, "installed", f"the jobs' users cannot read the package: {it.unreadable}", line)
     if _is_node(facts) and not it.release:
         why = "jobs run here, and the hooks' package is not in /usr/share/drainwise"
         yield Finding(MISSING, "installed", why, _INSTALL)
@@ -109,6 +110,9 @@ def _in_force(facts: MachineFacts) -> Iterator[Finding]:
             yield Finding(MISSING, "in force", why, one.enable)
         elif one.in_force:
             yield Finding(OK, "in force", f"in the configuration of {one.title} here")
+        for found in one.findings:
+            value = f" ({found.value})" if found.value else ""
+            yield Finding(found.severity, "in force", f"{found.what}{value}: {found.why}", found.line)
     if not any(one.in_force is not None for one in facts.batch):
         yield Finding(OK, "in force", "no configuration here needs it")
 
@@ -121,7 +125,8 @@ def _running(facts: MachineFacts) -> Iterator[Finding]:
         missing = [name for name in one.daemons if name not in names]
         if missing:
             why = f"{', '.join(missing)} should run here and does not"
-            yield Finding(MISSING, "running", why, f"systemctl status {missing[0]}")
+            unit = "condor" if missing[0].startswith("condor_") else missing[0]
+            yield Finding(MISSING, "running", why, f"systemctl start {unit}")
         if one.fault:
             yield Finding(MISSING, "running", f"{one.title} does not answer: {one.fault}")
     for look in facts.agent:

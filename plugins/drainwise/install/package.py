@@ -36,7 +36,10 @@ import sys
 
 # In the second: what the distribution does not have, or too old, such as HTCondor's bindings.
 sys.path[:0] = ["{library}", "/usr/local/lib/drainwise"]
-from drainwise.cli.main import main
+try:
+    from drainwise.cli.main import main
+except ImportError as fault:
+    sys.exit(f"drainwise: {{fault}}: the package is not in {library}, or is broken: install it again (docs/install.md)")
 
 sys.exit(main())
 '''
