@@ -76,7 +76,11 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
             faults.append(f"{what}: {said}")
             return otherwise
 
-    site, site_fault = _site(site_file)
+    site, site_fault = SiteConfig(), ""
+    try:
+        site = load_or_defaults(site_file)
+    except DrainwiseError as fault:
+        site_fault = str(fault)
     here = tried("what is installed", installation, Installation("", "", ""))
     batch: list[BatchFacts] = []
     for system in offering(System.machine_facts):
@@ -104,14 +108,6 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
         faults=tuple(faults),
     )
     return facts, site
-
-
-def _site(path: str) -> tuple[SiteConfig, str]:
-    """Read the site file; the defaults where there is none, and where it cannot be used, with the reason."""
-    try:
-        return load_or_defaults(path), ""
-    except DrainwiseError as fault:
-        return SiteConfig(), str(fault)
 
 
 def _rendered_here(one: BatchFacts, site: SiteConfig) -> ExpectedFiles:

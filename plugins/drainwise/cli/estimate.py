@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from drainwise.cli.command_line.options import MUST, Command, option
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, standard_output, table
@@ -17,7 +17,7 @@ from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Stage, Task
 from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
 from drainwise.estimate.records.record import lines_in, opened
-from drainwise.estimate.scouts import Figure, figure_called
+from drainwise.estimate.scouts import figure_called
 from drainwise.estimate.settings import DOCUMENT, PROFILES, Settings, settings_from
 from drainwise.estimate.spread import Spread
 from drainwise.estimate.survey import P90, Survey
@@ -71,7 +71,14 @@ def _figure_rows(task: Task) -> list[tuple[str, ...]]:
         return []
     last = task.stages[-1]
     rows = [
-        (task.name, one.name, _before(one), *_cells(stages, one.name, one.unit), one.unit, one.note)
+        (
+            task.name,
+            one.name,
+            _NONE if one.before is None else _number(one.before),
+            *_cells(stages, one.name, one.unit),
+            one.unit,
+            one.note,
+        )
         for one in last.figures
     ]
     return rows + [
@@ -80,18 +87,13 @@ def _figure_rows(task: Task) -> list[tuple[str, ...]]:
     ]
 
 
-def _before(figure: Figure) -> str:
-    return _NONE if figure.before is None else _number(figure.before)
-
-
 def _cells(stages: Mapping[str, Stage], name: str, unit: str) -> list[str]:
     """Write a figure as it was at both moments; its unit where it is not that of the row."""
     found = [figure_called(name, stages[stage].figures) if stage in stages else None for stage in (SCOUTS, FIRST_JOBS)]
-    return [_NONE if one is None else f"{_number(one.value)}{_other(one.unit, unit)} ({one.jobs})" for one in found]
-
-
-def _other(unit: str, usual: str) -> str:
-    return "" if unit == usual else f" {unit}"
+    return [
+        _NONE if one is None else f"{_number(one.value)}{'' if one.unit == unit else f' {one.unit}'} ({one.jobs})"
+        for one in found
+    ]
 
 
 def _time_row(task: Task) -> tuple[str, ...]:
@@ -217,12 +219,9 @@ def _compare(path: str, as_json: bool) -> int:
 
 def _skipped(skips: Mapping[str, int]) -> str:
     """Write which records were left out and why, for a line; "" when none was."""
-    total = sum(skips.values())
-    return f" {total} skipped: " + ", ".join(f"{count} {reason}" for reason, count in _largest(skips)) if total else ""
-
-
-def _largest(skips: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    return iter(sorted(skips.items(), key=lambda pair: (-pair[1], pair[0])))
+    largest = sorted(skips.items(), key=lambda pair: (-pair[1], pair[0]))
+    each = ", ".join(f"{count} {reason}" for reason, count in largest)
+    return f" {sum(skips.values())} skipped: {each}" if sum(skips.values()) else ""
 
 
 def _plot(path: str, survey: Survey) -> None:
