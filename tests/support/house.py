@@ -32,7 +32,7 @@ HOUSE = {
     "features": Room(NODE, "job's user, root", "common facts"),
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
-    "node.payloads": Room(NODE, "HTCondor's user, root", "pilotad"),
+    "node.payloads": Room(NODE, "HTCondor's user, root", "common pilotad"),
     "doctor": Room(EVERYWHERE, "anybody", "common facts install pool siteconfig"),
     "systems": Room(EVERYWHERE, "anybody", "common facts"),
     "htcondor": Room(
