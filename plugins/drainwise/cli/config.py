@@ -235,7 +235,5 @@ def _extended(system: System, parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    "check the site file; write the batch system's configuration from it",
-    actions=_actions,
-    metavar=" | ",
+    "check the site file; write the batch system's configuration from it", actions=_actions, metavar=" | "
 )

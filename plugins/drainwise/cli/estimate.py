@@ -248,9 +248,7 @@ COMMAND = Command(
             "records RECORDS", "file of finished payloads, gzipped or not; - reads the input", one_of=MUST, nargs="?"
         ),
         option(
-            "--swf TRACE",
-            "a log in the Standard Workload Format: how far requests and estimates were off",
-            one_of=MUST,
+            "--swf TRACE", "a log in the Standard Workload Format: how far requests and estimates were off", one_of=MUST
         ),
         option("--format", "of the records (default: recognised)", choices=(_AUTO, *READERS), default=_AUTO),
         option("--tasks FILE", "JSON: task (* for all others) → parameters, JEDI's names"),

@@ -263,12 +263,7 @@ COMMAND = Command(
         option("--policies P,…", "some of those below (all); the optimum is always there", policies),
         option("--replications N", "runs (%(default)s)", whole(1, 10_000), default=5),
         option("--seed N", "of what is drawn (%(default)s)", whole(0, 2**31), default=1),
-        option(
-            "--processes N",
-            "at a time (as many as there are cores)",
-            whole(1, 1024),
-            default=_CORES,
-        ),
+        option("--processes N", "at a time (as many as there are cores)", whole(1, 1024), default=_CORES),
         option(
             "--dominant SHARE",
             "of the core-hours: all is shown again without a user or a group that has more (%(default)s)",
