@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Paper, standard_output
 from drainwise.cli.site_file import SITE_FILE
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import show
 from drainwise.common.printable import printable
 from drainwise.doctor.bundle import bundle_texts, facts_as_json, write_bundle
 from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineFacts
@@ -40,10 +40,8 @@ def run(args: argparse.Namespace) -> int:
     facts, site = look(args.site)
     findings = judge(facts)
     step = next_step(findings)
-    if args.json:
-        print(json_text(document("doctor", facts_as_json(facts, findings, step))))
-    else:
-        print("\n".join(lines_of(findings, step, standard_output())))
+    values = partial(facts_as_json, facts, findings, step)
+    show(args.json, "doctor", values, lambda: lines_of(findings, step, standard_output()))
     if args.bundle:
         write_bundle(args.bundle, bundle_texts(facts, None if facts.site_fault else site))
     if facts.site_fault:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from drainwise.cli.command_line.options import MUST, Command, option
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, standard_output, table
-from drainwise.cli.text import document, json_text, write_whole
+from drainwise.cli.text import show, write_whole
 from drainwise.common.printable import printable
 from drainwise.common.typed_table import from_json, read_text
 from drainwise.estimate.exhausted import TaskVerdict, is_exhausted
@@ -176,14 +176,11 @@ def run(args: argparse.Namespace) -> int:
         survey.points = [point for point in survey.points if point[0] == args.task]
     if args.plot is not None:
         _plot(args.plot, survey)
-    if args.json:
-        from drainwise.estimate.survey import as_json
+    from drainwise.estimate.survey import as_json
 
-        print(json_text(document("estimate", as_json(survey))))
-    else:
-        print("\n".join(survey_lines(survey, standard_output())))
-        if skips:
-            print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+    show(args.json, "estimate", lambda: as_json(survey), lambda: survey_lines(survey, standard_output()))
+    if skips and not args.json:
+        print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
     return 0
 
 
@@ -204,16 +201,13 @@ def _compare(path: str, as_json: bool) -> int:
         found = compare(read_swf(lines_in(stream, skips), skips))
     if not found[0].asked.jobs:
         raise DrainwiseError(f"{path}: no job with a run time and a requested time in it{_skipped(skips)}")
-    if as_json:
-        moments = [
-            {"after": one.after, "request": spread_json(one.asked), "estimate": spread_json(one.estimated)}
-            for one in found
-        ]
-        print(json_text(document("estimate of a log", {"error_ratio": moments, "skipped": dict(skips)})))
-    else:
-        print("\n".join(compared_lines(found, standard_output())))
-        if skips:
-            print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+    moments = [
+        {"after": one.after, "request": spread_json(one.asked), "estimate": spread_json(one.estimated)} for one in found
+    ]
+    values = {"error_ratio": moments, "skipped": dict(skips)}
+    show(as_json, "estimate of a log", lambda: values, lambda: compared_lines(found, standard_output()))
+    if skips and not as_json:
+        print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
     return 0
 
 

@@ -17,7 +17,7 @@ from drainwise.cli.command_line.options import Option, option
 from drainwise.cli.pool_options import settings_of
 from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.shutdown import TIMES, parse_time
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import document, json_text, show
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.facts.units import clock
@@ -141,19 +141,16 @@ def resume_demand(args: argparse.Namespace) -> int:
         said = f"all demand of {account} counts again"
     else:
         said = f"the demand of {account} is to count again; {_carried_out(lock)}"
-    print(json_text(document("reclaim", {"notes": [said]})) if args.json else printable(said))
+    show(args.json, "reclaim", lambda: {"notes": [said]}, lambda: [printable(said)])
     return 0
 
 
 def list_requests(args: argparse.Namespace) -> int:
     """Show the requests that stand; return 0."""
     found, faults = requests_of(args).standing(int(time.time()))
-    if args.json:
-        shown = {"requests": [request_as_json(one) for one in found], "notes": list(faults)}
-        print(json_text(document("requests", shown)))
-    else:
-        lines = [*(one.in_words() for one in found), *faults]
-        print("\n".join(map(printable, lines)) or "no request stands")
+    values = {"requests": [request_as_json(one) for one in found], "notes": list(faults)}
+    lines = [printable(line) for line in (*(one.in_words() for one in found), *faults)]
+    show(args.json, "requests", lambda: values, lambda: lines or ["no request stands"])
     return 0
 
 
@@ -233,10 +230,8 @@ def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes:
 
 
 def _say(args: argparse.Namespace, lines: list[str], request: AdminRequest) -> None:
-    if args.json:
-        print(json_text(document("reclaim", {"request": request_as_json(request), "notes": lines})))
-    else:
-        print("\n".join(map(printable, lines)))
+    values = {"request": request_as_json(request), "notes": lines}
+    show(args.json, "reclaim", lambda: values, lambda: map(printable, lines))
 
 
 def nodes_in(snapshot: Snapshot) -> set[str]:

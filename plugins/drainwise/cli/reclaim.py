@@ -29,7 +29,7 @@ from drainwise.cli.on_request import (
 from drainwise.cli.pool_options import DECISION, open_pool, settings_of, system_of, without_collection
 from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.site_file import site_of
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import show
 from drainwise.facts.errors import UsageError
 from drainwise.reclaim.quota import WhatIf, balance_for
 
@@ -96,8 +96,10 @@ def _once(args: argparse.Namespace) -> int:
         lock.release()
     if cycle.basis is not None:
         wanted_of(args).require_known(cycle.basis.snapshot)
-    if cycle.plan is not None:
-        _show(args, cycle, cycle.plan, paused)
+    plan = cycle.plan
+    if plan is not None:
+        values = partial(_as_json, cycle, plan, paused, wanted_of(args))
+        show(args.json, "reclaim", values, partial(_lines, args, cycle, plan, paused))
     return exit_code_of(cycle)
 
 
@@ -133,10 +135,7 @@ def _loop(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> None:
-    if args.json:
-        print(json_text(document("reclaim", _as_json(cycle, plan, paused, wanted_of(args)))))
-        return
+def _lines(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> list[str]:
     from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
 
     paper = standard_output()
@@ -147,7 +146,7 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
         lines += ["", *folded(f"paused by kill switch: no order was given while {paused} is there", paper)]
     elif not cycle.acting:
         lines += ["", *folded(_DRY_RUN, paper)]
-    print("\n".join(lines))
+    return lines
 
 
 def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict[str, object]:

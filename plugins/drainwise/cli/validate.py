@@ -11,7 +11,7 @@ from functools import partial
 
 from drainwise.cli.command_line.options import MAY, Command, option
 from drainwise.cli.screen.layout import headings_of, standard_output, table
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import show
 from drainwise.common.printable import printable
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.launch.backend import LaunchPlace
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         with StateFile(path) as state:
             validation = _act(args, request, state)
-    _show(validation, args.json)
+    show(args.json, "validation", lambda: as_json(validation), lambda: _lines(validation))
     return 1 if validation.state == machine.REFUSED else 0
 
 
@@ -137,13 +137,8 @@ def _say(text: str) -> None:
     print(f"drainwise: {printable(text)}", file=sys.stderr, flush=True)
 
 
-def _show(validation: Validation, as_values: bool) -> None:
-    if as_values:
-        print(json_text(document("validation", as_json(validation))))
-        return
-    lines, _ = table(headings_of(*HEADINGS), rows(validation), standard_output())
-    print("\n".join(lines))
-    print(printable(verdict(validation)))
+def _lines(validation: Validation) -> list[str]:
+    return [*table(headings_of(*HEADINGS), rows(validation), standard_output())[0], printable(verdict(validation))]
 
 
 _ABOUT = "measure a request on 1, 2, 4 and 8 cores before it is submitted: time, size, memory, cores"
