@@ -178,27 +178,18 @@ def _signal_name(number: int) -> str:
 
 def _as_json(job: LocalJob, events: Sequence[JobEvent]) -> dict[str, object]:
     """Return one job as plain values: times in UNIX s, null where it has not come to that; no variables."""
-    request = job.request
+    request, plain = job.request, ("deadline", "removed", "ended", "code", "signal", "note")
     return {
         "job_id": job.job_id,
-        "account": request.account,
-        "user": request.user,
-        "cores": request.cores,
+        **{name: getattr(request, name) for name in ("account", "user", "cores")},
         "command": list(request.command),
         "wall_limit": request.wall_limit,
         "priority": request.priority,
         "submitted": job.submitted,
         "state": job.state,
-        "node": job.node or None,
-        "run": job.run or None,
-        "started": job.started or None,
+        **{name: getattr(job, name) or None for name in ("node", "run", "started")},
         "lease_end": job.lease_end if job.started else None,
-        "deadline": job.deadline,
-        "removed": job.removed,
-        "ended": job.ended,
-        "code": job.code,
-        "signal": job.signal,
-        "note": job.note,
+        **{name: getattr(job, name) for name in plain},
         "events": [{"time": event.time, "text": event.text} for event in events],
     }
 

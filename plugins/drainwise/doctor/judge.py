@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from drainwise.doctor.facts import CLONE, MachineFacts, RenderedFact
+from drainwise.doctor.facts import CLONE, MachineFacts
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
 from drainwise.pool.node_versions import UNKNOWN, counted
 
@@ -45,10 +45,6 @@ def _role(facts: MachineFacts) -> Iterator[Finding]:
         yield Finding(MISSING, "role", f"could not be looked at: {fault}")
 
 
-def _is_node(facts: MachineFacts) -> bool:
-    return any(_NODE_ROLES & set(one.roles) for one in facts.batch)
-
-
 def _installed(facts: MachineFacts) -> Iterator[Finding]:
     it = facts.installation
     packages = ", ".join(f"{name} {version}" for name, version in it.packages)
@@ -57,7 +53,7 @@ def _installed(facts: MachineFacts) -> Iterator[Finding]:
     if it.unreadable:
         line = f"chmod a+rX {it.unreadable.partition(':')[0]}"
         yield Finding(DANGEROUS, "installed", f"the jobs' users cannot read the package: {it.unreadable}", line)
-    if _is_node(facts) and not it.release:
+    if any(_NODE_ROLES & set(one.roles) for one in facts.batch) and not it.release:
         why = "jobs run here, and the hooks' package is not in /usr/share/drainwise"
         yield Finding(MISSING, "installed", why, _INSTALL)
     elif it.release and it.release != it.version and it.kind != CLONE:
@@ -81,7 +77,10 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
     if not files:
         yield Finding(OK, "rendered", "no rendered files here")
         return
-    origins, versions = _each(one.origin for one in sound), _each(_by(one) for one in sound)
+    origins, versions = (
+        _each(one.origin for one in sound),
+        _each(one.version or "a version that does not say itself" for one in sound),
+    )
     yield Finding(OK, "rendered", f"{_files(len(sound))} from {origins}, by {versions}")
     for file in (one for one in files if one.fault):
         severity = DANGEROUS if file.is_dangerous else MISSING
@@ -97,10 +96,6 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
     if differing:
         paths = first_few([one.path for one in differing], _SHOWN)
         yield Finding(MISSING, "rendered", f"another text than it should have: {paths}", differing[0].command)
-
-
-def _by(one: RenderedFact) -> str:
-    return one.version or "a version that does not say itself"
 
 
 def _in_force(facts: MachineFacts) -> Iterator[Finding]:

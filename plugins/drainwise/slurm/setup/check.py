@@ -10,13 +10,13 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from drainwise.facts.units import format_duration
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, first_few, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
 from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, hooks_of, names_hook
@@ -165,7 +165,10 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     mode = site.slurm.vacate.upper()
     line = f"PreemptType=preempt/qos\nPreemptMode={mode}"
     yield Finding(OK if preempt == "preempt/qos" else MISSING, "PreemptType", why, line, preempt)
-    yield from _release(facts, site)
+    named = site.slurm.release
+    if named is not None and (named >= MIN_EXEMPT_SINCE) != (facts.release >= MIN_EXEMPT_SINCE):
+        why = f"[slurm] release = {named} in the site file is another one: the rendered lines do not fit"
+        yield Finding(DANGEROUS, "release", why, f"release = {facts.release}", facts.text("SLURM_VERSION"))
     if facts.release >= MIN_EXEMPT_SINCE:
         yield from _exemption(facts)
     elif not any("within" in qos.modes for qos in facts.qos):
@@ -175,14 +178,6 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     if not any(qos.preempts or "within" in qos.modes for qos in facts.qos):
         why = "no QOS may preempt another: nobody is ever preempted"
         yield Finding(MISSING, "QOS Preempt", why, "sacctmgr modify qos OWED set Preempt=PILOTS")
-
-
-def _release(facts: ClusterFacts, site: SiteConfig) -> Iterator[Finding]:
-    """Judge whether `drainwise config slurm` renders for this release, if the site says for which one."""
-    named = site.slurm.release
-    if named is not None and (named >= MIN_EXEMPT_SINCE) != (facts.release >= MIN_EXEMPT_SINCE):
-        why = f"[slurm] release = {named} in the site file is another one: the rendered lines do not fit"
-        yield Finding(DANGEROUS, "release", why, f"release = {facts.release}", facts.text("SLURM_VERSION"))
 
 
 def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
@@ -330,18 +325,11 @@ def _may_always(caller: Caller, facts: ClusterFacts) -> bool:
 
 def _silent_nodes(facts: ClusterFacts, limit: int, now: int) -> list[str]:
     """Return the nodes on which no job has a fresh report, although jobs like theirs have one on other nodes."""
-    fresh = [job for job in facts.single if _is_fresh(job, limit, now)]
-    alike, sound = {_kind(job) for job in fresh}, {job.node for job in fresh}
-    return sorted({job.node for job in facts.settled(now) if job.node not in sound and _kind(job) in alike})
-
-
-def _kind(job: SlurmJob) -> tuple[str, str, int]:
-    return job.user, job.account, job.cores
-
-
-def _is_fresh(job: SlurmJob, limit: int, now: int) -> bool:
-    published = published_in(job.admin_comment)
-    return published is not None and published.report.heartbeat + limit > now
+    kind = attrgetter("user", "account", "cores")
+    reports = [(job, published_in(job.admin_comment)) for job in facts.single]
+    fresh = [job for job, found in reports if found is not None and found.report.heartbeat + limit > now]
+    alike, sound = set(map(kind, fresh)), {job.node for job in fresh}
+    return sorted({job.node for job in facts.settled(now) if job.node not in sound and kind(job) in alike})
 
 
 _RULES: tuple[Rule, ...] = (
