@@ -25,7 +25,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from drainwise.common.local_file import Held, create_file
-from drainwise.common.processes import marks_of
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.node import JOB_STATUS
 from drainwise.node.glidein import read_glideins
@@ -51,7 +50,7 @@ _LINES = 16
 """Results that are sent at a time: what is not sent is lost with the child."""
 _LINKED = "hard link"
 _STARTD = b"condor_startd\n"
-_LIMIT = 1 << 18  # bytes of what the kernel says of a process's control groups
+_LIMIT = 1 << 23  # bytes of a process's environment, more than the kernel allows
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -182,7 +181,7 @@ def startds(uid: int, jobs: Collection[str]) -> dict[str, list[str]]:
         try:
             if os.stat(f"/proc/{pid}").st_uid != uid or read_bounded(f"/proc/{pid}/comm", 64) != _STARTD:
                 continue
-            job = _job_of(int(pid))
+            job = _job_of(pid)
         except OSError:
             continue  # it has just ended
         if job in jobs and len(found.setdefault(job, [])) < MOST_STARTDS:
@@ -218,10 +217,12 @@ def _local_directories(pids: Sequence[str]) -> Generator[int, None, None]:
                 yield directory
 
 
-def _job_of(pid: int) -> str:
+def _job_of(pid: str) -> str:
     parts = read_bounded(f"/proc/{pid}/cgroup", _LIMIT).replace(b"\n", b"/").split(b"/")
     jobs = [part[4:] for part in parts if part.startswith(b"job_") and part[4:].isdigit()]
-    jobs = jobs or [*marks_of(pid, "SLURM_JOB_ID"), *marks_of(pid, "SLURM_JOBID")]
+    if not jobs:
+        words = read_bounded(f"/proc/{pid}/environ", _LIMIT).split(b"\0")
+        jobs = [word.partition(b"=")[2] for word in words if word.startswith((b"SLURM_JOB_ID=", b"SLURM_JOBID="))]
     return jobs[0].decode("ascii", "replace") if jobs else ""
 
 
