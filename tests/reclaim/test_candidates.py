@@ -424,13 +424,6 @@ def test_a_pilot_among_many_has_the_figures_that_it_has_alone() -> None:
         assert one == assess(one.pilot, NOW, SETTINGS)
 
 
-def test_where_a_block_of_rows_ends_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    pilots = [pilot(n, report(float(n % 9), first_end=NOW + n, last_end=NOW + 3 * n)) for n in range(20)]
-    whole = list(candidates_of(pilots, NOW, SETTINGS))
-    monkeypatch.setattr("drainwise.reclaim.figures._BLOCK", 7)
-    assert list(candidates_of(pilots, NOW, SETTINGS)) == whole
-
-
 def test_whom_the_batch_system_would_end_at_once_is_spared() -> None:
     """Where nobody is killed, the site's own time before a deadline counts as that of a claim does."""
     site = dataclasses.replace(SETTINGS, vacate=600, order_latency=30, horizon=630, drain_only=True)

@@ -18,7 +18,7 @@ from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
 from drainwise.node import JOB_STATUS
-from drainwise.node.site_notice import give_notice, write_job_slots
+from drainwise.node.site_notice import SiteNotice, give_notice, write_job_slots
 from drainwise.pilotad.node_reader import read_report, reasons_line
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.report import PilotReport
@@ -113,7 +113,8 @@ class SiteNotices:
         self._written[job.run] = (told, now)
         fault = ""
         try:
-            give_notice(work_directory(directory), job.deadline, planned, int(now), client, part, answer)
+            notice = SiteNotice(job.deadline, planned, client, part, answer)
+            give_notice(work_directory(directory), notice, int(now))
             write_job_slots(work_directory(directory), slots)
         except FeatureError as error:
             fault = f"site notice: {error}"

@@ -167,13 +167,11 @@ def is_alive(directory: int, uid: int, now: int) -> bool:
     """Decide whether the startd with this open local directory has touched its log lately; `now` in UNIX s."""
     try:
         with Held(open_dir(LOG, directory, uid)) as log:
-            for name in _STARTD_LOGS:
-                found = status_of(name, log)
-                if found is not None and stat.S_ISREG(found.st_mode) and found.st_uid == uid:
-                    return now - found.st_mtime <= SILENT_AFTER
+            logs = [status_of(name, log) for name in _STARTD_LOGS]
     except RefusedFile:
         return False
-    return False
+    own = [log for log in logs if log is not None and stat.S_ISREG(log.st_mode) and log.st_uid == uid]
+    return bool(own) and now - own[0].st_mtime <= SILENT_AFTER
 
 
 def read_glideins(

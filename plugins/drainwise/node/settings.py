@@ -240,6 +240,7 @@ def _client_fault(name: str, value: str) -> str | None:
 
 def load(path: str) -> NodeSettings:
     """Read the file; raises ConfigurationError, or OSError when it cannot be read."""
-    with Held(posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)) as descriptor:
+    descriptor = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
+    with Held(descriptor):
         content = posix.read(descriptor, _SIZE_LIMIT)
     return parse(content.decode("ascii", "replace"), path)

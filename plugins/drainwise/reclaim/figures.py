@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 FIGURES = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
 """Those of each pilot, in the order of `row_of_figures`."""
-_BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
 _OFF_PER_DAY = 0.2
 """How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
 
@@ -156,15 +155,7 @@ class Figures:
 
 def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:
     """Return the figures at `now` (UNIX s)."""
-    import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
-
-    found = np.empty((8, len(columns)))
-    for begin in range(0, len(columns), _BLOCK):
-        end = min(begin + _BLOCK, len(columns))
-        rows = row_of_figures(columns.rows(slice(begin, end)), now, settings)
-        for row, figure in enumerate(rows):
-            found[row, begin:end] = figure
-    return Figures(now, columns, settings.notice, settings.waiting_cost, *found)
+    return Figures(now, columns, settings.notice, settings.waiting_cost, *row_of_figures(columns, now, settings))
 
 
 def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Quantity, ...]:

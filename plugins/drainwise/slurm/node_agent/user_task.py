@@ -253,14 +253,14 @@ def bring_to_work_dir(task: WorkDirTask) -> tuple[bool, str]:
         directory = os.open(task.work_dir, _PLACE | os.O_NOFOLLOW)
     except OSError:
         return False, ""  # absent, a link, or not for this user: nothing of ours can be there
-    try:
-        with Held(directory):
+    with Held(directory):
+        try:
             status = os.fstat(directory)
             if status.st_uid != task.uid:
                 return False, ""
             return _brought(directory, task, task.alone and not _is_any_of(status, task.others))
-    except OSError as error:
-        return False, f"WorkDir: {SITE_AD}: {reason_of(error)}"
+        except OSError as error:
+            return False, f"WorkDir: {SITE_AD}: {reason_of(error)}"
 
 
 def _remove_left_over(directory: int, uid: int, now: int) -> None:
