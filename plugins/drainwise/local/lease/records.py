@@ -7,7 +7,7 @@ import fcntl
 import posix
 import time
 
-from drainwise.common.local_file import replace_file
+from drainwise.common.local_file import is_at, replace_file
 from drainwise.local.lease.job_process import complain
 
 RECORDS, WORK = "lease", "work"
@@ -74,7 +74,7 @@ class SupervisorRecords:
             posix.fchmod(directory, 0o700)
         records = self._opened_records()
         try:
-            if _is_at(_SPARE, records, self._spare):
+            if is_at(self._spare, _SPARE, records):
                 posix.rename(_SPARE, OUTCOME, src_dir_fd=records, dst_dir_fd=records)
             else:
                 replace_file(OUTCOME, content, records)
@@ -96,15 +96,6 @@ class SupervisorRecords:
             _move_away(RECORDS, self._top)
         posix.mkdir(RECORDS, 0o700, dir_fd=self._top)
         return posix.open(RECORDS, _DIRECTORY, dir_fd=self._top)
-
-
-def _is_at(name: str, directory: int, descriptor: int) -> bool:
-    """Return whether `name` is still the open file."""
-    try:
-        found = posix.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return posix.fstat(descriptor).st_ino == found.st_ino
 
 
 def _move_away(name: str, directory: int) -> None:

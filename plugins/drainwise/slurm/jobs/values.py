@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import re
 
-from drainwise.facts.units import parse_amount
+from drainwise.facts.units import parse_amount, parse_clock
 
 ENDLESS_MINUTES = 1 << 31
 """The least of the time limits that Slurm makes of none when a lease without end gets one: thousands of years."""
 
-_LIMIT = re.compile(r"(?:(?:(\d{1,7})-)?(\d{1,3}):)?(\d{1,2}):(\d\d)")
-_CPU = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 _TRES_MEMORY = re.compile(r"(?:^|,)mem=([^,]*)")
 _TRES_COUNT = {name: re.compile(rf"(?:^|,){name}=([0-9]{{1,9}})(?:,|$)") for name in ("cpu", "node")}
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
@@ -31,20 +29,13 @@ def minutes_in(limit: str) -> int | None:
     """
     if limit == "INVALID":
         return ENDLESS_MINUTES
-    match = _LIMIT.fullmatch(limit)
-    if match is None:
-        return None
-    days, hours, minutes, _ = (int(part or 0) for part in match.groups())
-    return (days * 24 + hours) * 60 + minutes
+    found = parse_clock(limit) if ":" in limit else None
+    return None if found is None else int(found // 60)
 
 
 def cpu_seconds(text: str) -> float | None:
     """Return `[days-[hours:]]minutes:seconds` in s; None for another text, and for 0: then nobody measured it."""
-    match = _CPU.fullmatch(text)
-    if match is None:
-        return None
-    days, hours, minutes, seconds = match.groups()
-    return int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds) or None
+    return (parse_clock(text) if ":" in text else None) or None
 
 
 def bytes_of(text: str) -> int | None:
