@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from drainwise.common.foreign_tree import remove_tree
 from drainwise.common.local_file import OPEN, Held, read_small
-from drainwise.common.processes import Process, ancestors, birth_of, has_argument, is_alive
 from drainwise.facts.errors import FeatureError
 from drainwise.local.lease.records import OUTCOME, RECORD, RECORDS, WORK
+from drainwise.processes.process import Process, ancestors, birth_of, has_argument, is_alive
 
 _OUTCOME_LIMIT = 4096  # bytes
 _LATEST = 1e12  # UNIX s
