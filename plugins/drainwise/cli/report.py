@@ -11,10 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from drainwise.cli.arguments import add_limit, add_name_filters, wanted_of, whole
+from drainwise.cli.arguments import at_most, name_filters, wanted_of, whole
+from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.journal_options import (
-    add_identity_options,
-    add_journal_options,
+    IDENTITY,
+    JOURNAL,
     journal_files,
     require_known,
     say_passed_over,
@@ -45,21 +46,6 @@ from drainwise.journal.report import (
 _ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))
 """The ends of orders, and the turn in which each column is left out where the window is narrow."""
 _WIDER = "a wider window, a pipe or --json shows them"
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "who got an order, left in time and was vacated, and what was promised and wasted"
-    parser = subparsers.add_parser("report", help=text, description=text)
-    parser.add_argument(
-        "--days", type=whole(1, 3650), default=7, metavar="N", help="the last N days, in UTC (default: 7)"
-    )
-    add_name_filters(parser)
-    add_limit(parser, "rows of each table")
-    add_identity_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON: times in s, wastes in core-seconds")
-    parser.add_argument("--html", metavar="FILE", help="write one self-contained page with plots there; - prints it")
-    add_journal_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -163,3 +149,18 @@ def _cells(sums: Sums) -> list[str]:
     freed = "-" if sums.time_to_free is None else duration(round(sums.time_to_free))
     counts = (sums.ordered, *(sums.ended_as(end) for end, _ in _ENDS), sums.cores_freed)
     return [*map(str, counts), core_hours(sums.predicted), core_hours(sums.realised), freed]
+
+
+COMMAND = Command(
+    "who got an order, left in time and was vacated, and what was promised and wasted",
+    (
+        option("--days N", "the last N days, in UTC (default: 7)", whole(1, 3650), default=7),
+        *name_filters(),
+        at_most("rows of each table"),
+        *IDENTITY,
+        option("--json", "print JSON: times in s, wastes in core-seconds"),
+        option("--html FILE", "write one self-contained page with plots there; - prints it"),
+        *JOURNAL,
+    ),
+    run,
+)

@@ -10,6 +10,7 @@ import signal
 from contextlib import suppress
 from typing import NamedTuple
 
+from drainwise.common.local_file import Held
 from drainwise.common.processes import Process, birth_of, send
 
 PROCESSES, SUBTREE = "cgroup.procs", "cgroup.subtree_control"
@@ -97,11 +98,8 @@ def write(directory: str, name: str, value: str) -> None:
     """Write a file of a group. Raises OSError, which names it."""
     path = f"{directory}/{name}"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
+        with Held(os.open(path, os.O_WRONLY | os.O_CLOEXEC)) as descriptor:
             os.write(descriptor, value.encode())
-        finally:
-            os.close(descriptor)
     except OSError as fault:
         raise OSError(fault.errno, fault.strerror, path) from None
 
