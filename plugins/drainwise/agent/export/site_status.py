@@ -127,29 +127,21 @@ def _first(found: Candidates, most: int) -> list[int]:
 
 
 def _pilot(one: Candidate, now: int) -> Values:
-    pilot, report = one.pilot, one.pilot.report
-    ways = one.options
+    pilot, report, ways = one.pilot, one.pilot.report, one.options
+    state = "leaving" if pilot.leaving else "draining" if one.draining else "running"
     return {
         **_whose(pilot),
         "node": _name(pilot.node),
         "client": pilot.client,
-        "state": _state(one),
+        "state": state if pilot.deadline is None else "ordered",
         "deadline": pilot.deadline,
         "standing": one.standing,
         "report_age": None if report is None else now - report.heartbeat,
         "rule": _sentence(one.rule),
-        "remaining": one.remaining,
-        "draining_waste": one.draining_waste,
-        "kill_waste": one.kill_waste,
+        **{name: getattr(one, name) for name in ("remaining", "draining_waste", "kill_waste")},
         "least_waste": ways[0].waste if ways else None,
         "cannot": _sentence(pilot.cannot) or None,
     }
-
-
-def _state(one: Candidate) -> str:
-    if one.pilot.deadline is not None:
-        return "ordered"
-    return "leaving" if one.pilot.leaving else "draining" if one.draining else "running"
 
 
 def _account(one: Account) -> Values:
@@ -211,28 +203,14 @@ def _acts(outcome: CycleOutcome, now: int) -> Iterator[Values]:
     for kind, acts in (("order", outcome.acts), ("withdrawal", outcome.withdrawn), ("part", outcome.parts)):
         for act in acts:
             if act.outcome != Outcome.SKIPPED:
-                reason = "" if kind == "part" else act.order.reason
-                yield _act(kind, act.order.pilot, act.outcome, act.detail, reason, now)
-
-
-def _act(kind: str, pilot: Pilot, became: str, detail: str, reason: str, now: int) -> Values:
-    return {
-        "time": now,
-        "act": kind,
-        **_whose(pilot),
-        "outcome": became,
-        "detail": _sentence(detail),
-        "reason": _sentence(reason),
-    }
+                became = {"outcome": act.outcome, "detail": _sentence(act.detail)}
+                reason = "" if kind == "part" else _sentence(act.order.reason)
+                yield {"time": now, "act": kind, **_whose(act.order.pilot), **became, "reason": reason}
 
 
 def _whose(pilot: Pilot) -> Values:
-    return {
-        "pilot": _name(pilot.name),
-        "user": _name(pilot.user),
-        "account": _name(pilot.account),
-        "cores": pilot.cores,
-    }
+    names = {"pilot": pilot.name, "user": pilot.user, "account": pilot.account}
+    return {**{key: _name(name) for key, name in names.items()}, "cores": pilot.cores}
 
 
 def _bounded(shown: Sequence[object], count: int) -> Values:
