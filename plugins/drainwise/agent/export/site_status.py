@@ -20,7 +20,6 @@ from drainwise import __version__
 from drainwise.agent.cycle import Cycle
 from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome, PoolView
 from drainwise.common.printable import one_line
-from drainwise.facts.units import clock, core_hours, duration
 from drainwise.journal.event import Outcome
 from drainwise.page.html_page import template_beside
 from drainwise.pilotad.report import STANDINGS
@@ -44,26 +43,12 @@ Values = dict[str, object]
 
 def page(status: Mapping[str, object]) -> str:
     """Return the whole page as HTML; status: as `SiteStatus` gives it. All its text is escaped."""
-    filters = {"hours": _hours, "core_hours": core_hours, "clock": clock, "duration": _duration, "cores": _cores}
-    return template_beside(__file__, "status.html.j2", filters).render(status=status, now=status["time"])
+    return template_beside(__file__, "status.html.j2").render(status=status, now=status["time"])
 
 
 def document(status: Mapping[str, object]) -> str:
     """Return the same as JSON, in ASCII."""
     return json.dumps(status, allow_nan=False) + "\n"
-
-
-def _hours(core_seconds: int | None) -> str:
-    """Write core-hours where the heading has the unit."""
-    return "–" if core_seconds is None else core_hours(core_seconds).partition(" ")[0]
-
-
-def _duration(seconds: float | None) -> str:
-    return "–" if seconds is None else duration(round(seconds))
-
-
-def _cores(cores: float | None) -> str:
-    return "–" if cores is None else f"{cores:.1f}".removesuffix(".0")
 
 
 class SiteStatus:
