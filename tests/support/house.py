@@ -89,7 +89,7 @@ HOUSE = {
     "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad processes systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide processes"),
-    "page": Room(EVERYWHERE, "anybody", "common"),
+    "page": Room(EVERYWHERE, "anybody", "common facts"),
     "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
     "estimate.records": Room(JOB, "job's user, anybody", "facts"),
     "validate": Room(USER, "user", "common facts launch launch.choice processes"),
