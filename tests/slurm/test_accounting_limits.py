@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from drainwise.slurm.cluster.limits import Allowance, Asked, Holder, limits_in
+from drainwise.slurm.pool.limits import Allowance, Asked, Holder, limits_in
 
 CMS: Holder = ("cms", "", "")
 BOB: Holder = ("cms", "bob", "")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import (
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.rules import (
     QUESTIONS,
     ClusterRules,
     NodeReservation,

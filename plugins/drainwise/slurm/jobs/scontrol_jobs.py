@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
-from drainwise.slurm.jobs.states import states_of
-from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, whole
+from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, states_of, whole
 
 TOGETHER = 64
 """Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is

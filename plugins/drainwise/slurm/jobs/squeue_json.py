@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.gres import Gres, gres_in, gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
-from drainwise.slurm.jobs.states import PENDING, RUNNING, reason_in
-from drainwise.slurm.jobs.values import memory_in, nodes_of, waiting_tasks
+from drainwise.slurm.jobs.values import PENDING, RUNNING, memory_in, nodes_of, reason_in, waiting_tasks
 
 Record = Mapping[str, object]
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from drainwise.common.printable import one_line
 from drainwise.pool.amounts import NOTHING, Amounts, amounts
 from drainwise.pool.job_kinds import JobKind, kind_name, merged
-from drainwise.slurm.cluster.constraint import is_met
-from drainwise.slurm.cluster.limits import Allowance, Asked, Bound, Holder
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import MAGNETIC, ClusterRules, Submitter
 from drainwise.slurm.jobs.gres import Gres, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.node.host_list import hosts
-from drainwise.slurm.pool.node_classes import NodeClass, NodeClasses
+from drainwise.slurm.pool.limits import Allowance, Asked, Bound, Holder
+from drainwise.slurm.pool.node_classes import NodeClass, NodeClasses, is_met
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.rules import MAGNETIC, ClusterRules, Submitter
 
 _MIB = 1 << 20
 _SHOWN = 5

@@ -9,8 +9,7 @@ from drainwise.pool.facts import Ending
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import label_and_start, run_name
 from drainwise.slurm.jobs.squeue_lines import FIELDS, jobs_in_states
-from drainwise.slurm.jobs.states import BY_ITSELF, NODE_FAILED
-from drainwise.slurm.jobs.values import cpu_seconds
+from drainwise.slurm.jobs.values import BY_ITSELF, NODE_FAILED, cpu_seconds
 from drainwise.slurm.node.host_list import hosts
 
 _TOGETHER = 500  # jobs in one question

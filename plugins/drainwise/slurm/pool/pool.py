@@ -13,16 +13,15 @@ from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules
 from drainwise.siteconfig.node_sections import SlurmSection
-from drainwise.slurm.cluster.allocations import Allocations
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.lease_change import lease_end
+from drainwise.slurm.jobs.job import SlurmJob, lease_end
 from drainwise.slurm.jobs.order_mark import OrderMarks
 from drainwise.slurm.pool.closing import SlurmClosings
 from drainwise.slurm.pool.endings import SlurmEndings
 from drainwise.slurm.pool.identity import with_identities
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
+from drainwise.slurm.pool.places import Allocations
 from drainwise.slurm.pool.snapshot import snapshot_of
 from drainwise.slurm.pool.transport import SlurmTransport, Transport
 

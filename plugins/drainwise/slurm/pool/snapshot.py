@@ -23,17 +23,22 @@ from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.job_kinds import Place
 from drainwise.pool.node_versions import counted
 from drainwise.pool.scope import in_scope
-from drainwise.slurm.cluster.allocations import Allocation
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import ClusterRules
-from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
-from drainwise.slurm.jobs.job import SlurmJob, client_of, run_name, traits_of
-from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
-from drainwise.slurm.jobs.node_reports import whole_report
-from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
+from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in, whole_report
+from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
+from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
-from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, nodes_of_user, pieces_of, places_of
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.places import (
+    Allocation,
+    closures_of,
+    cores_by_node,
+    holdings,
+    nodes_of_user,
+    pieces_of,
+    places_of,
+)
+from drainwise.slurm.pool.rules import ClusterRules
 from drainwise.slurm.pool.shares import Shares
 
 HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it ([scope NAME] multi_node lets it)"

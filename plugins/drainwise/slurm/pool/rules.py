@@ -16,12 +16,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.cluster.limits import Limits
-from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.jobs.commands import settings_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.values import cores_in, minutes_in, whole
 from drainwise.slurm.node.host_list import hosts
+from drainwise.slurm.pool.limits import Limits
+from drainwise.slurm.pool.node_line import SlurmNode
 
 _NOTHING = {"(null)", "N/A", "ALL", "UNLIMITED", "NONE"}
 
