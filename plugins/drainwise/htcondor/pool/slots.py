@@ -22,10 +22,10 @@ from drainwise.htcondor.ads.values import (
     named,
     number,
     shown,
+    slot_amounts,
     text,
     whole,
 )
-from drainwise.htcondor.demand.resources import slot_amounts
 from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, NEVER, ORDERS, ORDERS_SINCE, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name

@@ -14,10 +14,8 @@ from types import MappingProxyType
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, named, odd_number, shown
-from drainwise.htcondor.demand.demand import DemandLimits, demand_of
-from drainwise.htcondor.demand.idle_jobs import Told
-from drainwise.htcondor.demand.resources import resources_of
+from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, named, odd_number, resources_of, shown
+from drainwise.htcondor.demand.demand import DemandLimits, Told, demand_of
 from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
 from drainwise.htcondor.pool.shares import Accountant, Use, accounting_record
 from drainwise.htcondor.pool.slots import (
