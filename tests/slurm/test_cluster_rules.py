@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.rules import (
+    MAINTENANCE,
     QUESTIONS,
     ClusterRules,
     NodeReservation,
@@ -44,7 +45,7 @@ def test_recorded_rules(version: str) -> None:
         "now1": (["node4"], 8, True, False),
         "float1": (["node2"], 8, False, True),
     }
-    (maintenance,) = (one for one in found.reservations if one.is_maintenance)
+    (maintenance,) = (one for one in found.reservations if MAINTENANCE in one.flags)
     assert (maintenance.name, maintenance.end - maintenance.start) == ("maint1", 3600)
     assert controller_time(recorded_room(version, "scontrol.txt").decode()) == NOW
 

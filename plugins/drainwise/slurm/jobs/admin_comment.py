@@ -20,10 +20,9 @@ administrator's, a job_submit plugin's): it is left alone, and a pilot that has 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from drainwise.facts import fact
-from drainwise.facts.errors import FeatureError
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD, PROCESSES
 from drainwise.pilotad.observation import Observation, observation_in, observation_text
 from drainwise.pilotad.report import (
@@ -40,7 +39,9 @@ from drainwise.pilotad.values import BELIEVED, decimal_text, unix_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import Any
+
+    from drainwise.slurm.jobs.job import SlurmJob
 
 VERSION = 1
 LONGEST = 1024
@@ -179,6 +180,12 @@ def published_in(comment: str) -> Published | None:
     return Published(job, start, node, *first, known, parts, version) if len(parts) <= MOST_OTHERS else None
 
 
+def published_of(job: SlurmJob) -> Published | None:
+    """Return what stands in a job's AdminComment of its run as it is; None when that is of another run, or nothing."""
+    found = published_in(job.admin_comment)
+    return found if found is not None and (found.job, found.start) == (job.number, job.start) else None
+
+
 def _report_in(keys: object) -> tuple[PilotReport, str] | None:
     """Read a report and its standing; None when it has no heartbeat."""
     seen = unix_time(keys.get("heartbeat")) if isinstance(keys, dict) else None
@@ -236,10 +243,6 @@ def _text(value: float | str) -> str:
 # is not fresh, nothing is known of the whole, and the run has a report without figures.
 
 
-class _UnknownError(FeatureError):
-    """A value that the sum needs is not known."""
-
-
 def whole_report(published: Published, cores: Mapping[str, int]) -> PilotReport:
     """Return the report of the whole run; cores: of the run by node, {} where there is but one. Pure."""
     if not published.others:
@@ -249,49 +252,38 @@ def whole_report(published: Published, cores: Mapping[str, int]) -> PilotReport:
     is_whole = {one.node for one in parts} == set(cores) and len(parts) == len(cores)
     if not is_whole or any(one.standing not in BELIEVED_STANDINGS for one in parts):
         return oldest
-    try:
-        return _sum([one.report for one in parts], [cores[one.node] for one in parts], oldest.heartbeat)
-    except _UnknownError:
-        return oldest
-
-
-def _sum(reports: Sequence[PilotReport], cores: Sequence[int], heartbeat: int) -> PilotReport:
-    """Return the sum, in which what idles on one node until the last has ended counts as well.
-
-    The pieces come back together: a node whose payloads have all ended idles until the last one of all. Both sums of
-    core-seconds belong to the latest start and to the earliest and latest end of all.
-    """
-    used = [_known(one.used_cpu) for one in reports]
-    started = [_known(one.last_job_start) for one in reports]
-    first = [_known(one.first_exp_job_end) for one in reports]
-    last = [
-        _known(one.last_exp_job_end if one.last_exp_job_end is not None else one.last_max_job_end) for one in reports
+    reports, of = [one.report for one in parts], [cores[one.node] for one in parts]
+    needed: list[tuple[Any, ...]] = [
+        (
+            *(one.used_cpu, one.last_job_start, one.first_exp_job_end, one.add_uncom_time, one.add_final_exp_waste),
+            one.last_exp_job_end if one.last_exp_job_end is not None else one.last_max_job_end,
+        )
+        for one in reports
     ]
-    spent = sum(
-        _known(one.add_uncom_time) + busy * (max(started) - at) for one, busy, at in zip(reports, used, started)
-    )
+    if any(None in values for values in needed):
+        return oldest
+    # What idles on one node until the last has ended counts as well: the pieces come back together, and a node whose
+    # payloads have all ended idles until the last one of all. Both sums of core-seconds belong to the latest start and
+    # to the earliest and latest end of all.
+    used, started, first, spent, waste, last = zip(*needed)
+    spent_in_all = sum(before + busy * (max(started) - at) for before, busy, at in zip(spent, used, started))
     idle = sum(
-        _known(one.add_final_exp_waste) + (all_of_it - busy) * (begin - min(first)) + all_of_it * (max(last) - end)
-        for one, all_of_it, busy, begin, end in zip(reports, cores, used, first, last)
+        known + (all_of_it - busy) * (begin - min(first)) + all_of_it * (max(last) - end)
+        for known, all_of_it, busy, begin, end in zip(waste, of, used, first, last)
     )
+
     longest = [one.last_max_job_end for one in reports]
     factors = [one.priority_factor for one in reports if one.priority_factor is not None]
     postpone = [one.can_postpone_last_job for one in reports]
     return PilotReport(
-        heartbeat,
+        oldest.heartbeat,
         used_cpu=float(sum(used)),
         last_job_start=int(max(started)),
         first_exp_job_end=int(min(first)),
         last_exp_job_end=int(max(last)),
         last_max_job_end=None if None in longest else max(one for one in longest if one is not None),
-        add_uncom_time=float(spent),
+        add_uncom_time=float(spent_in_all),
         add_final_exp_waste=float(idle),
         priority_factor=max(factors, default=None),
         can_postpone_last_job=None if None in postpone else any(postpone),
     )
-
-
-def _known(value: float | None) -> float:
-    if value is None:
-        raise _UnknownError("a value is not known")
-    return value

@@ -104,7 +104,13 @@ class Allowance:
 
     def bounds(self, asked: Asked, holders: Iterable[Holder]) -> tuple[Bound, ...]:
         """Return the limits of these holders, the first of whom bind most, that bind jobs which ask so."""
-        return tuple((holder, limit, asked.of(limit)) for holder, limit in self._binding(holders))
+        seen: dict[Limit, str] = {}
+        found: list[Bound] = []
+        for holder in holders:
+            level = holder[1] if holder[0] == "qos" else ""
+            binding = (limit for limit in self._left.get(holder, ()) if seen.setdefault(limit, level) == level)
+            found += [(holder, limit, asked.of(limit)) for limit in binding]
+        return tuple(found)
 
     def take(self, tasks: int, bounds: Iterable[Bound]) -> int:
         """Return how many of a job's tasks these limits allow, and count them."""
@@ -120,14 +126,6 @@ class Allowance:
             words = f"{limit[2] or 'jobs'} of {' '.join(filter(None, holder))}"
             self.held_back[words] = self.held_back.get(words, 0) + tasks - allowed
         return allowed
-
-    def _binding(self, holders: Iterable[Holder]) -> Iterator[tuple[Holder, Limit]]:
-        seen: dict[Limit, str] = {}
-        for holder in holders:
-            level = holder[1] if holder[0] == "qos" else ""
-            for limit in self._left.get(holder, ()):
-                if seen.setdefault(limit, level) == level:
-                    yield holder, limit
 
     def _fitting(self, bound: Bound) -> int:
         holder, limit, amount = bound

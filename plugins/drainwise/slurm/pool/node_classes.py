@@ -111,9 +111,9 @@ def _class(alike: Sequence[SlurmNode], mine: tuple[NodeReservation, ...], lists:
     return NodeClass(name, node, len(alike), frozenset(inner), ahead, lists)
 
 
-# The features that a job asks of its nodes (`--constraint`): a constraint is read from left to right, as Slurm does:
-# `a|b&c` is `(a|b)&c`. Of `[a|b]`, where all nodes of a job shall have the same, each node has to have one. A count that
-# is less than the job's nodes (`a*2` of 4) asks nothing of a single node. What is not understood is taken as met.
+# A constraint, the features that a job asks of its nodes, is read from left to right, as Slurm does: `a|b&c` is
+# `(a|b)&c`. Of `[a|b]`, where all nodes of a job shall have the same, each node has to have one. A count that is less
+# than the job's nodes (`a*2` of 4) asks nothing of a single node. What is not understood is taken as met.
 _TOKEN = re.compile(r"\s*([&,|()\[\]]|\*\s*[0-9]{1,9}|[^&,|()\[\]*\s:]+|.)", re.DOTALL)
 _LONGEST = 4096
 _DEEPEST = 20

@@ -20,7 +20,7 @@ from drainwise.slurm.jobs.scontrol_jobs import answers
 from drainwise.slurm.node.host_list import hosts
 from drainwise.slurm.pool.demand import Wanted, amounts_of, shared_cores
 from drainwise.slurm.pool.node_line import SlurmNode
-from drainwise.slurm.pool.rules import ClusterRules, NodeReservation
+from drainwise.slurm.pool.rules import MAINTENANCE, ClusterRules, NodeReservation
 
 UNBOUNDED_MEMORY = 1 << 30
 """MiB that a node has for whoever reckons with it, where Slurm was not told what it has."""
@@ -159,7 +159,7 @@ def closures_of(reservations: Iterable[NodeReservation], nodes: Iterable[str], n
     found = []
     for one in reservations:
         if one.start > now and not one.active and not one.floats and one.nodes & known:
-            what = "maintenance" if one.is_maintenance else "reserved for others"
+            what = "maintenance" if MAINTENANCE in one.flags else "reserved for others"
             reason = f"{what}: Slurm's reservation {one_line(one.name, _LONGEST)}"
             found.append(Closure(one.name, one.nodes & known, one.start, one.end, reason))
     return tuple(found)

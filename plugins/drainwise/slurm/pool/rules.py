@@ -170,11 +170,6 @@ class NodeReservation:
     accounts: frozenset[str] = frozenset()
 
     @property
-    def is_maintenance(self) -> bool:
-        """Whether the site works on the nodes meanwhile."""
-        return MAINTENANCE in self.flags
-
-    @property
     def floats(self) -> bool:
         """Whether its start is never reached."""
         return FLOATS in self.flags
