@@ -39,9 +39,8 @@ from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.pool import SlurmPool
 from drainwise.slurm.pool.snapshot import HETEROGENEOUS, SEVERAL_NODES
 from drainwise.slurm.pool.transport import SlurmTransport
-from drainwise.slurm.setup.check import judge
+from drainwise.slurm.setup.check import caller_of, judge, judge_orders
 from drainwise.slurm.setup.check_facts import collect, nodes_of
-from drainwise.slurm.setup.check_orders import caller_of, judge_orders
 from drainwise.slurm.setup.render import fragment_path, render
 from slurm_cluster import Job, Qos, SlurmCluster
 
