@@ -369,19 +369,8 @@ IDLE = (
 that cool down."""
 
 JOB_ATTRIBUTES = (
-    "JobStatus",
-    "JobUniverse",
-    "JobPrio",
-    "Owner",
-    "User",
-    "AccountingGroup",
-    "ConcurrencyLimits",
-    "DeferralTime",
-    "Requirements",
-    "RequireGPUs",
-    "RequestCpus",
-    "RequestMemory",
-    "RequestDisk",
+    *("JobStatus", "JobUniverse", "JobPrio", "Owner", "User", "AccountingGroup", "ConcurrencyLimits", "DeferralTime"),
+    *("Requirements", "RequireGPUs", "RequestCpus", "RequestMemory", "RequestDisk"),
 )
 COUNTED = ("JobIds", "JobCount", "Id", "JobStatus", "JobPrio")
 """What tells one group from the others and says nothing of where it could run."""

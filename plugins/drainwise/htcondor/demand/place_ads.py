@@ -108,15 +108,8 @@ WITH_GPUS = f"{PLACES} && isString(DetectedGPUs)"
 AMOUNTS = ("Cpus", "Memory", "Disk")
 _TOTAL = "TotalSlot"
 _PLACE_ATTRIBUTES = (
-    "Name",
-    "Machine",
-    "State",
-    "PartitionableSlot",
-    "LastHeardFrom",
-    "Start",
-    "Requirements",
-    *AMOUNTS,
-    *(f"{_TOTAL}{name}" for name in AMOUNTS),
+    *("Name", "Machine", "State", "PartitionableSlot", "LastHeardFrom", "Start", "Requirements"),
+    *(*AMOUNTS, *(f"{_TOTAL}{name}" for name in AMOUNTS)),
 )
 _TAKES_NONE = (False, "/Expr((false) && (true))/")
 """START of a slot that takes no jobs: alone, and with what the drop-in adds."""

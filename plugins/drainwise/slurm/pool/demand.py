@@ -110,10 +110,11 @@ class SlurmDemand:
         """
         facts = (job.partitions, job.user, job.account, job.qos, job.user_alone, job.unknown)
         if facts not in self._whose:
-            unknown, alone = self._unknown_of(job), job.user if self._is_alone(job, job.partitions) else ""
-            whose = self._numbers.setdefault((unknown, self._submitter(job), alone), len(self._numbers))
-            known = self._rules.partitions
-            tier = max((known[name].tier for name in job.partitions if name in known), default=0)
+            alone, who = job.user if self._is_alone(job, job.partitions) else "", self._submitter(job)
+            known = [self._rules.partitions[name] for name in job.partitions if name in self._rules.partitions]
+            unknown = job.unknown or next(filter(None, (one.unknown(who) for one in known)), "")
+            whose = self._numbers.setdefault((unknown, who, alone), len(self._numbers))
+            tier = max((one.tier for one in known), default=0)
             self._whose[facts] = whose, unknown, tier
         return self._whose[facts]
 
@@ -148,12 +149,6 @@ class SlurmDemand:
         """Decide whether a job shares its nodes with jobs of its own user alone, in whichever of these partitions."""
         known = self._rules.partitions
         return job.user_alone or all(name in known and known[name].user_alone for name in partitions)
-
-    def _unknown_of(self, job: SlurmJob) -> str:
-        """Return what is not known of a job so that nobody knows where it could start, "" when all is."""
-        known, who = self._rules.partitions, self._submitter(job)
-        missing = (known[name].unknown(who) for name in job.partitions if name in known)
-        return job.unknown or next(filter(None, missing), "")
 
     def _wanted(self, job: SlurmJob) -> Wanted:
         spots, in_the_way = self._spots(job)

@@ -120,7 +120,8 @@ def places_of(
         if node.name in classes:
             shared = {name: rules.partitions[name].cpus_on(node.sockets) or 0 for name in bounded & node.partitions}
             more = [(shared_cores(name), cores) for name, cores in shared.items()]
-            total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres, more)
+            had = UNBOUNDED_MEMORY if node.memory is None else node.memory
+            total = amounts_of(node.cpus, had if memory else 0, node.gres, more)
             used_gres = with_shards(node.used_gres, (node.gres,))
             in_use = amounts_of(node.cpus - node.unused, node.used_memory if memory else 0, used_gres)
             place = Place(node.name, node.name, classes[node.name], total.minus(in_use), total)
@@ -144,10 +145,6 @@ def nodes_of_user(want: Wanted, jobs: int, places: Iterable[Place], users: Mappi
 def _times(room: Amounts, need: Amounts) -> int:
     had = dict(room.named())
     return min((had.get(name, 0) // amount for name, amount in need.named()), default=0)
-
-
-def _memory_of(node: SlurmNode) -> int:
-    return UNBOUNDED_MEMORY if node.memory is None else node.memory
 
 
 def closures_of(reservations: Iterable[NodeReservation], nodes: Iterable[str], now: int) -> tuple[Closure, ...]:

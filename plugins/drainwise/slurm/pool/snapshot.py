@@ -21,8 +21,7 @@ from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.identity import IdentityRules, identity_of
-from drainwise.pool.job_kinds import Place
-from drainwise.pool.node_versions import counted
+from drainwise.pool.notices import counted
 from drainwise.pool.scope import in_scope
 from drainwise.slurm.jobs.admin_comment import lacks_directories, published_of, whole_report
 from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
@@ -144,7 +143,12 @@ def snapshot_of(
     waiting = list(by_whole_nodes(waiting, lambda want, jobs: nodes_of_user(want, jobs, places, users)))
     uses = _uses(jobs, would_run, waiting, shares)
     kinds, left_out = kinds_in(waiting)
-    fitting = {place.name for place in places if _fits_any(place, waiting)}
+    wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
+    fitting = {  # what they have free serves a job that waits, if only as a part of what it needs
+        place.name
+        for place in places
+        if any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
+    }
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
     needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
     want_some = {**needs, **dict.fromkeys({shares.sharing_account(job.account) for job in would_run}, 1.0)}
@@ -188,12 +192,6 @@ def _owed(
     of_all = shares.owed(sum(node.cores for node in nodes), needs)
     useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
     return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
-
-
-def _fits_any(place: Place, waiting: Iterable[WaitingTasks]) -> bool:
-    """Decide whether what a place has free serves a job that waits, if only as a part of what it needs."""
-    wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
-    return any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
 
 
 def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
