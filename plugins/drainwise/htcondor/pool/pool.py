@@ -212,18 +212,17 @@ class HTCondorPool:
 
 class _SnapshotQuestion:
     """What a snapshot asks, three processes at once: the collector for all slots, and the access points for what
-    waits and, apart, for who sent what runs.
+    waits and, apart, for who sent what runs. All end when it is closed.
     """
 
     def __init__(self, seconds: float, identities: Identities) -> None:
         self.begun, self._seconds = time.monotonic(), seconds
         with ExitStack() as begun:  # what has begun ends when the next cannot begin
-            self.ads: BoundedCall[Others | Bundle] = BoundedCall(seconds, collector.pool_ads, "the collector")
-            begun.callback(self.ads.close)
-            self._demand: BoundedCall[Told] = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
-            begun.callback(self._demand.close)
-            self.identities = identities.ask(seconds)
-            begun.pop_all()
+            self.ads = begun.enter_context(closing(BoundedCall(seconds, collector.pool_ads, "the collector")))
+            demand = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
+            self._demand = begun.enter_context(closing(demand))
+            self.identities = begun.enter_context(closing(identities.ask(seconds)))
+            self.close = begun.pop_all().close
 
     def told(self) -> Told | str:
         """Return which jobs wait and where they could run; why not, when that was not told in time."""
@@ -232,12 +231,6 @@ class _SnapshotQuestion:
             return next(self._demand.values(left))
         except PoolError as fault:
             return shown(str(fault))
-
-    def close(self) -> None:
-        """End them."""
-        self.ads.close()
-        self._demand.close()
-        self.identities.close()
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class SlurmDemand:
 
         The jobs are given in the order of the queue.
         """
-        if not self._rules.limits.left:
+        if not self._rules.limits:
             return tasks
         alike = (id(want), job.limit, job.partitions, job.qos, job.user, job.account)
         if alike not in self._bounds:

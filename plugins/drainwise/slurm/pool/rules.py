@@ -270,7 +270,7 @@ class ClusterRules:
     release: tuple[int, ...] = ()
     enforced: frozenset[str] = frozenset()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=dict)
     nodes: frozenset[str] = frozenset()
 
     def on(self, nodes: Iterable[SlurmNode]) -> list[SlurmNode]:
