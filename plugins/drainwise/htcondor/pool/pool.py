@@ -24,7 +24,7 @@ from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.startds import KnownStartds
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import AgentNotice, most_at_once
-from drainwise.pool.closing import PREFIX, Closing
+from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules
 from drainwise.pool.kept_room import KeptRoom
@@ -199,15 +199,8 @@ class HTCondorPool:
             (f"the drain of {node} is cancelled: it takes jobs again", partial(order_channel.end_drain, node))
             for node in opened
         ]
-        done, faults = [], []
-        for place, answer in each_within(NODE_SECONDS, (call for _, call in calls), "a node to drain"):
-            if isinstance(answer, PoolError):
-                faults.append(answer)
-            elif answer:
-                done.append(calls[place][0])
-        if faults and not done:
-            raise faults[0]
-        return sorted(done)
+        answers = each_within(NODE_SECONDS, (call for _, call in calls), "a node to drain")
+        return sorted(carried_out((calls[place][0], answer) for place, answer in answers))
 
 
 class _SnapshotQuestion:
