@@ -19,8 +19,7 @@ from drainwise.cli.text import document, json_text
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
 from drainwise.pool.facts import Account, Pool, Snapshot
-from drainwise.pool.node_versions import UNKNOWN, mixed_line
-from drainwise.pool.notices import notices_of
+from drainwise.pool.notices import UNKNOWN, mixed_line, notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.counted_demand import paused, unplaced

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from drainwise.doctor.facts import CLONE, MachineFacts
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
-from drainwise.pool.node_versions import UNKNOWN, counted
+from drainwise.pool.notices import UNKNOWN, counted
 
 TOPICS = ("role", "installed", "rendered", "in force", "running", "allowed", "fresh", "versions")
 """What is judged, in the order in which it is mended."""

@@ -24,7 +24,7 @@ from drainwise.journal.event import Outcome
 from drainwise.page.html_page import template_beside
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.facts import Account, Pilot
-from drainwise.pool.node_versions import UNKNOWN
+from drainwise.pool.notices import UNKNOWN
 from drainwise.reclaim.candidates import Candidate, Candidates, candidates_of
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.plan_json import balance_as_json
