@@ -218,10 +218,11 @@ def test_a_daemon_killed_again_and_again_loses_no_job_and_starts_none_twice(batc
 
 DIES = """\
 import os, sys, time
-from drainwise.local import daemon, daemon_store, database, leases, store
+from drainwise.local import daemon, database, leases, store
+from drainwise.local import store as daemon_store
 from drainwise.local.lease import start
 from drainwise.local.leases import DaemonSettings
-files = {module.__file__ for module in (daemon, leases, start, daemon_store, store, database)}
+files = {module.__file__ for module in (daemon, leases, start, store, database)}
 left = int(sys.argv[2])
 def trace(frame, event, argument):
     global left

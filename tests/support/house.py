@@ -85,7 +85,7 @@ HOUSE = {
         "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool processes "
         "systems",
     ),
-    "local.lease": Room(USER, "user", "common facts features node pilotad processes"),
+    "local.lease": Room(USER, "user", "common facts features node processes"),
     "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad processes systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide processes"),

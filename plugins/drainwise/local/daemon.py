@@ -14,15 +14,14 @@ from drainwise.common.service import Faults
 from drainwise.facts.errors import DrainwiseError, PoolError
 from drainwise.features import planned_shutdown
 from drainwise.local.daemon_lock import DaemonLock
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import RUNNING, LocalJob, LocalNode, next_due
 from drainwise.local.lease.files import remove_lease
-from drainwise.local.lease.returned import acknowledged, owed_by_node, returned_parts
 from drainwise.local.leases import DaemonSettings, Leases
 from drainwise.local.log import Say
 from drainwise.local.pilot_files import Reports, SiteNotices
+from drainwise.local.returned import acknowledged, owed_by_node, returned_parts
 from drainwise.local.schedule import choose_starts, holdings
-from drainwise.local.store import LEASES
+from drainwise.local.store import LEASES, DaemonStore
 from drainwise.local.wake import Sleeper
 from drainwise.node.settings_file import SettingsFile
 from drainwise.pilotad.partial_return import ReturnedPart

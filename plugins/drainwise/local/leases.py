@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import KILL, STARTING, LocalJob, client_of, due, why_due
 from drainwise.local.lease.end import kill, terminate
 from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, is_supervisor, outcome_of, remove_lease
 from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.log import Say
+from drainwise.local.store import DaemonStore
 from drainwise.local.wake import Sleeper
 from drainwise.node.job_features import host_facts
 from drainwise.node.settings import NodeSettings

@@ -13,9 +13,9 @@ from drainwise.common.service import Faults
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.features.facts import planned_in_lease
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
+from drainwise.local.store import DaemonStore
 from drainwise.node import JOB_STATUS
 from drainwise.node.site_notice import give_notice, write_job_slots
 from drainwise.pilotad.node_reader import read_report, reasons_line

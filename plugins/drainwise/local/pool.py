@@ -12,7 +12,7 @@ from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
 from drainwise.local.job import RUNNING, LocalJob, client_of
-from drainwise.local.lease.returned import cores_gone_without, owed_by_node
+from drainwise.local.returned import cores_gone_without, owed_by_node
 from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
 from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon

@@ -30,6 +30,13 @@ def test_an_order_arrives_as_it_was_said(words: list[str], variables: dict[str, 
     assert {name.decode(): value.decode() for name, value in environment.items()} == variables
 
 
+def test_half_a_command_is_none() -> None:
+    spec = written_spec([b"run", b"x"], {b"A": b"b"})
+    for length in range(len(spec)):
+        with pytest.raises(ValueError, match="incomplete"):
+            parsed_spec(spec[:length])
+
+
 def test_a_long_order_is_read_to_its_end() -> None:
     """A pipe gives what it has, piece by piece."""
     reader, writer = os.pipe()
