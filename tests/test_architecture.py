@@ -141,9 +141,7 @@ def a_feature_key(copy: Copy) -> None:
 
 def an_option(copy: Copy) -> None:
     """An option of `plan`."""
-    copy.insert(
-        "cli/plan.py", "    add_pool_options(parser)", '    parser.add_argument("--rack", help="only pilots there")'
-    )
+    copy.insert("cli/plan.py", "        *DECISION,", '        option("--rack", "only pilots there"),')
     assert "--rack" in copy.run("from drainwise.cli.main import main; main(['plan', '--help'])")
 
 

@@ -8,17 +8,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from drainwise.cli.config import example
-from drainwise.cli.install import COMMAND
+from drainwise.cli.install import COMMAND_PLACE
 from drainwise.htcondor.setup.render import ROLES, drop_in_path
 from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.edited_files import signed
 from drainwise.install.expected_files import LIBRARY
-from drainwise.install.features_unit import FEATURES_UNIT
 from drainwise.install.package import command_text
 from drainwise.install.removal import AFTER_REMOVAL
-from drainwise.install.renamed_units import RENAMED
-from drainwise.install.rendered_tree import RenderedFile, write_tree
-from drainwise.install.templates import UNIT, agent_unit
+from drainwise.install.rendered_tree import RENAMED, RenderedFile, write_tree
+from drainwise.install.templates import FEATURES_UNIT, UNIT, agent_unit
 from drainwise.siteconfig.schema import SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
 from package_build.clone import ROOT, beside_the_package
@@ -34,7 +32,7 @@ FEATURES_URL = "https://%h:8443"
 
 def stage(out: str) -> None:
     """Write the tree of each package to `out`/NAME. Raises DrainwiseError for what cannot be written."""
-    site = replace(SiteConfig(), agent=replace(SiteConfig().agent, command=COMMAND))
+    site = replace(SiteConfig(), agent=replace(SiteConfig().agent, command=COMMAND_PLACE))
     _node(os.path.join(out, "drainwise-node"), site)
     _central(os.path.join(out, "drainwise"), site)
     _condor(os.path.join(out, "drainwise-condor"), site)
@@ -50,7 +48,7 @@ def _node(root: str, site: SiteConfig) -> None:
     # Slurm's has all keys, so that it serves a machine with jobs of either batch system.
     [settings] = [file for file in _slurm_node(site) if file.path == site.slurm.node_file]
     _write(f"{root}{LIBRARY}/defaults/node", [*programs, settings])
-    _write(root, [RenderedFile(COMMAND, command_text(LIBRARY, PYTHON), 0o755)], sign=False)
+    _write(root, [RenderedFile(COMMAND_PLACE, command_text(LIBRARY, PYTHON), 0o755)], sign=False)
     _copy(root, "package-step", f"{LIBRARY}/package-step", 0o755)
     _copy(root, "tmpfiles.conf", "/usr/lib/tmpfiles.d/drainwise.conf")
     write_pages(root)

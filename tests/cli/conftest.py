@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytest_mock import MockerFixture
 
-from drainwise.cli import agent_place, pool_options
+from drainwise.cli import agent_place, site_file
 from drainwise.cli.main import main
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.system import HTCondor
@@ -69,7 +69,7 @@ def pool(monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture, tmp_path: Path)
     for name, answer in (("open_pool", memory), ("missing", ""), ("ask_ahead", None), ("require", None)):
         mocker.patch.object(HTCondor, name, autospec=True, return_value=answer)
     mocker.patch.object(agent_place, "lock_path", autospec=True, return_value=str(tmp_path / "agent.lock"))
-    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
+    monkeypatch.setattr(site_file, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     monkeypatch.delenv("COLUMNS", raising=False)
     yield memory
 

@@ -11,12 +11,13 @@ import pytest
 
 from drainwise.cli import reclaim
 from drainwise.cli.agent_place import journal_path, lock_of, named_journal, setup_of, to_log
+from drainwise.cli.command_line.options import build
 from drainwise.htcondor.system import CONDOR_CONFIG
 
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    reclaim.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "reclaim", reclaim.COMMAND)
     return parser.parse_args(["reclaim", *words])
 
 

@@ -19,14 +19,14 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 
 def test_a_node_of_slurm_is_checked_with_the_standard_library_alone() -> None:
     """The modules that `check slurm` imports; -I and -S leave out whatever is installed beside it."""
-    modules = (
-        "agent.health cli.agent_place slurm.setup.check slurm.setup.check_facts "
-        "slurm.setup.check_node slurm.setup.check_orders"
-    )
+    modules = "agent.health cli.agent_place slurm.setup.check slurm.setup.check_facts slurm.setup.check_node"
     imports = "; ".join(f"import drainwise.{name}" for name in modules.split())
-    parsed = "p = argparse.ArgumentParser(); check.add_parser(p.add_subparsers()); p.parse_args(['check', 'slurm'])"
+    parsed = (
+        "p = argparse.ArgumentParser(); build(p.add_subparsers(), 'check', check.COMMAND);"
+        " p.parse_args(['check', 'slurm'])"
+    )
     program = f"import argparse, sys; sys.path.insert(0, {str(PLUGINS)!r}); {imports}; "
-    program += f"from drainwise.cli import check; {parsed}"
+    program += f"from drainwise.cli import check; from drainwise.cli.command_line.options import build; {parsed}"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

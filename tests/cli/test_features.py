@@ -17,6 +17,7 @@ import pytest
 
 import drainwise
 from drainwise.cli import features
+from drainwise.cli.command_line.options import build
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_values
 from drainwise.features.read import open_features
@@ -30,7 +31,7 @@ HOST = HostFacts(total_cpu=24, hs06=300.5)
 @pytest.fixture
 def run() -> Run:
     parser = argparse.ArgumentParser()
-    features.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "features", features.COMMAND)
 
     def call(*words: str) -> int:
         args = parser.parse_args(["features", *words])
@@ -149,8 +150,8 @@ def test_check_works_over_http(run: Run, site: Path, capsys: pytest.CaptureFixtu
 
 def test_serve_says_where_and_stops_on_interrupt(site: Path) -> None:
     code = (
-        "import argparse\nfrom drainwise.cli import features\n"
-        "parser = argparse.ArgumentParser()\nfeatures.add_parser(parser.add_subparsers())\n"
+        "import argparse\nfrom drainwise.cli import features\nfrom drainwise.cli.command_line.options import build\n"
+        "parser = argparse.ArgumentParser()\nbuild(parser.add_subparsers(), 'features', features.COMMAND)\n"
         f"args = parser.parse_args(['features', 'serve', {str(site)!r}])\nraise SystemExit(args.run(args))"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(drainwise.__file__).parent.parent)}

@@ -12,6 +12,7 @@ from drainwise.cli import install
 from drainwise.cli.main import main
 from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.htcondor.setup.render import render as htcondor_render
+from drainwise.install import expected_files
 from drainwise.install.edited_files import signed
 from drainwise.install.removal import AFTER_REMOVAL
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
@@ -26,9 +27,10 @@ FILES = (
 
 
 @pytest.fixture(autouse=True)
-def _no_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is tried in tests/test_node_package.py."""
+def _no_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """That is tried in tests/test_node_package.py; and no tree is kept on this machine."""
     monkeypatch.setattr(install, "put_in_place", lambda library, python: f"{library}/releases/x")
+    monkeypatch.setattr(expected_files, "KEPT", str(tmp_path / "kept"))
 
 
 def test_a_tree_is_read_as_it_was_written(tmp_path: Path) -> None:

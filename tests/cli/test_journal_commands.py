@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from as_user import answer_of
-from drainwise.cli import agent_place, pool_options
+from drainwise.cli import agent_place, site_file
 from drainwise.cli.journal_options import journal_files
 from drainwise.cli.main import main
 from made_up_node import public_directory
@@ -85,7 +85,7 @@ def test_the_site_names_the_journal(
     site = tmp_path / "site.ini"
     site.write_text(f"[journal]\nfile = {journal}\n")
     assert main(["explain", "1.0", "--site", str(site)]) == 0
-    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(site))
+    monkeypatch.setattr(site_file, "DEFAULT_SITE_FILE", str(site))
     assert main(["report"]) == 0
     assert "alice@pool" in capsys.readouterr().out
 

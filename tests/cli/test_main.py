@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import importlib.metadata
 import os
@@ -12,11 +11,13 @@ import sys
 import types
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import drainwise
 from drainwise.cli.command_line.commands import COMMANDS, GROUPS
+from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.main import main
 from drainwise.facts import errors
 
@@ -28,15 +29,12 @@ ENVIRONMENT = {"PATH": os.defpath, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECO
 def command(monkeypatch: pytest.MonkeyPatch, what: object) -> None:
     """Make `status` a command that raises or returns `what`."""
 
-    def run(args: object) -> object:
+    def run(args: object) -> Any:
         if isinstance(what, BaseException):
             raise what
         return what
 
-    def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-        subparsers.add_parser("status").add_argument("--pool")
-
-    module = types.SimpleNamespace(add_parser=add_parser, run=run)
+    module = types.SimpleNamespace(COMMAND=Command("x", (option("--pool SYSTEM", "x"),), run))
     monkeypatch.setitem(sys.modules, "drainwise.cli.status", module)
 
 
@@ -203,8 +201,9 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     with os.fdopen(writer, "wb") as closed:
         program = (
             "import sys, types\nfrom drainwise.cli import main as m\n"
+            "from drainwise.cli.command_line.options import Command\n"
             "m.importlib = types.SimpleNamespace(import_module=lambda name: types.SimpleNamespace(\n"
-            "    add_parser=lambda s: s.add_parser('status'), run=lambda args: print('x' * 100000) or 0))\n"
+            "    COMMAND=Command('x', run=lambda args: print('x' * 100000) or 0)))\n"
             "sys.exit(m.main(['status']))"
         )
         shown = subprocess.run(

@@ -11,6 +11,7 @@ import pytest
 
 import drainwise
 from drainwise.cli import pilot
+from drainwise.cli.command_line.options import build
 from drainwise.cli.main import main
 from drainwise.pilot.decide.settings import PilotSettings
 
@@ -70,7 +71,7 @@ def test_a_plain_python_is_enough() -> None:
 def test_the_defaults_are_the_settings() -> None:
     """Nothing is said twice: without options a pilot behaves as `Settings()`."""
     parser = argparse.ArgumentParser()
-    pilot.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "pilot", pilot.COMMAND)
     args = vars(parser.parse_args(["pilot", "run", "--queue", "x"]))
     assert {name: args[name] for name in vars(PilotSettings())} == vars(PilotSettings())
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from pytest_mock import MockerFixture
 
-from drainwise.cli import pool_options
-from drainwise.cli.pool_options import add_pool_options, settings_of
+from drainwise.cli import pool_options, site_file
+from drainwise.cli.command_line.options import add_options
+from drainwise.cli.pool_options import DECISION, settings_of
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.htcondor import system as htcondor
 from drainwise.htcondor.pool.pool import HTCondorPool
@@ -24,13 +25,13 @@ from drainwise.slurm.pool.pool import SlurmPool
 
 def settings(*words: str) -> ReclaimSettings:
     parser = argparse.ArgumentParser()
-    add_pool_options(parser)
+    add_options(parser, DECISION)
     return settings_of(parser.parse_args(words))
 
 
 def test_without_a_site_file_the_defaults_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each default stands once in the table of keys and once where a bound is explained: they agree."""
-    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
+    monkeypatch.setattr(site_file, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     defaults = SiteConfig()
     assert settings("--pool", "local") == ReclaimSettings(
         policy=defaults.reclaim.policy,
@@ -93,7 +94,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         stuck=StuckRules(heartbeat_limit=2400),
     )
     assert settings("--site", str(file), "--policy", "least-waste").policy == "least-waste"
-    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(file))
+    monkeypatch.setattr(site_file, "DEFAULT_SITE_FILE", str(file))
     assert settings(*condor) == read
 
 
@@ -103,7 +104,7 @@ def test_when_a_pilot_hears_of_an_order_and_is_ended_is_a_matter_of_its_batch_sy
     """Of [htcondor] nothing counts on the others; what HTCondor's nodes are not told stands in its own default."""
     file = tmp_path / "site.ini"
     file.write_text(SITE)
-    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(file))
+    monkeypatch.setattr(site_file, "DEFAULT_SITE_FILE", str(file))
     times = {
         pool: (it.vacate, it.order_latency)
         for pool in ("htcondor", "slurm", "local")
@@ -123,7 +124,7 @@ def test_a_site_file_that_was_named_must_be_there() -> None:
 
 def opened(*words: str) -> Pool:
     parser = argparse.ArgumentParser()
-    add_pool_options(parser)
+    add_options(parser, DECISION)
     return pool_options.open_pool(parser.parse_args(words))
 
 

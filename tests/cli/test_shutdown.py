@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.cli import shutdown
+from drainwise.cli.command_line.options import build
 from drainwise.cli.shutdown import parse_time
 from drainwise.facts.errors import FeatureError, UsageError
 
@@ -30,7 +31,7 @@ def file(tmp_path: Path) -> str:
 @pytest.fixture
 def run(file: str) -> Run:
     parser = argparse.ArgumentParser()
-    shutdown.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "shutdown", shutdown.COMMAND)
 
     def call(*words: str) -> int:
         args = parser.parse_args(["shutdown", "--file", file, *words])
@@ -68,7 +69,7 @@ def test_file_and_grace_come_from_the_nodes_settings(tmp_path: Path) -> None:
     settings = tmp_path / "node.conf"
     settings.write_text(f"grace_secs = 600\nshutdown_file = {tmp_path}/planned\n")
     parser = argparse.ArgumentParser()
-    shutdown.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "shutdown", shutdown.COMMAND)
     args = parser.parse_args(["shutdown", "--settings", str(settings), "--at", "+11m"])
     before = int(time.time())
     assert args.run(args) == 0
@@ -126,7 +127,7 @@ def test_a_file_that_is_ignored_ends_with_1_and_says_why(
 
 def planned_at(path: Path) -> int:
     parser = argparse.ArgumentParser()
-    shutdown.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "shutdown", shutdown.COMMAND)
     args = parser.parse_args(["shutdown", "--at", "+2h", "--file", str(path)])
     code: int = args.run(args)
     return code
@@ -153,7 +154,7 @@ def test_a_plan_that_no_hook_reads_is_a_failure(
     """On a machine without node settings it is written, said, and ends with 1; with --file somebody knows better."""
     monkeypatch.setattr("drainwise.node.settings.NodeSettings.shutdown_file", str(tmp_path / "planned"))
     parser = argparse.ArgumentParser()
-    shutdown.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "shutdown", shutdown.COMMAND)
     words = ["shutdown", "--settings", str(tmp_path / "node.conf")]
     for more, code, said in ((["--at", "+6h"], 1, "no job is notified"), (["--cancel"], 0, ""), ([], 0, "")):
         args = parser.parse_args([*words, *more])

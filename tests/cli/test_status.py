@@ -278,12 +278,12 @@ def test_colour_on_a_terminal_and_none_with_no_color(pool: AlicesPool, monkeypat
 WITHOUT_NUMPY = """
 import contextlib, io, sys
 sys.path[:0] = {path!r}
-from drainwise.cli import agent_place, pool_options
+from drainwise.cli import agent_place, site_file
 from drainwise.cli.main import main
 from drainwise.htcondor.system import HTCondor
 from cli.conftest import AlicesPool
 HTCondor.open_pool, HTCondor.missing = (lambda *_: AlicesPool()), (lambda *_: "")
-pool_options.DEFAULT_SITE_FILE = "/nonexistent"
+site_file.DEFAULT_SITE_FILE = "/nonexistent"
 agent_place.lock_path = lambda *_: {journal!r}.replace(".journal", ".lock")
 sys.modules["numpy"] = None  # whoever imports it fails
 for words in {commands!r}:

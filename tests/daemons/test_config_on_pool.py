@@ -13,8 +13,8 @@ import pytest
 
 from condor_jobs import described
 from condor_pool import Ad, CommandError, CondorPool
+from drainwise.htcondor.setup.check import file_facts, judge_files, on_node, paths_on_node
 from drainwise.htcondor.setup.check_facts import PoolFacts, SlotFacts
-from drainwise.htcondor.setup.node_files import file_facts, judge_files, on_node, paths_on_node
 from drainwise.htcondor.setup.render import ROLES, render, template_dir
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.pool.finding import OK

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.setup.check import judge_closed, judge_slots
+from drainwise.htcondor.setup.check import file_facts, judge_closed, judge_files, judge_slots, on_node, paths_on_node
 from drainwise.htcondor.setup.check_facts import FileFacts, PoolFacts, SlotFacts
-from drainwise.htcondor.setup.node_files import file_facts, judge_files, on_node, paths_on_node
 from drainwise.htcondor.setup.render import drop_in_path, render
 from drainwise.install.rendered_tree import write_tree
 from drainwise.pool.finding import DANGEROUS, MISSING, OK

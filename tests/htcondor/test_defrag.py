@@ -11,9 +11,8 @@ import htcondor2  # noqa: F401 - with it, MY. is bound in an ad as it is in the 
 import pytest
 
 from drainwise.facts.waste import classad_expressions
-from drainwise.htcondor.setup.check_defrag import judge_defrag
 from drainwise.htcondor.setup.check_facts import DaemonFacts
-from drainwise.htcondor.setup.check_knobs import expected_knobs
+from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_defrag
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, render
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import HTCondorSection, ReclaimSection, SiteConfig

@@ -47,7 +47,7 @@ def commands(place: Path, daemons: str, knobs: dict[str, str]) -> None:
         ("MASTER, STARTD", {"DRAINWISE_RUN": "x"}, ("execute",), True, False),
         ("MASTER STARTD", {}, ("execute",), False, False),
         ("MASTER SCHEDD", {}, ("access",), None, False),
-        ("MASTER COLLECTOR NEGOTIATOR", {"DRAINWISE_WASTE": "x"}, ("central",), True, True),
+        ("MASTER COLLECTOR NEGOTIATOR", {"DRAINWISE_WASTE": "x"}, ("central",), None, True),
     ],
 )
 def test_the_roles_follow_from_the_daemons(

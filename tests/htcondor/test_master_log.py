@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.setup.master_log import endings_in, is_below_master, tail_of
+from drainwise.htcondor.setup.machine_facts import endings_in, is_below_master, tail_of
 
 NOW = time.mktime(time.strptime("2026-11-22 09:19:50", "%Y-%m-%d %H:%M:%S"))
 LOG = """\

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import reclaim
+from drainwise.cli.command_line.options import build
 from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.templates import UNIT, agent_unit
 from drainwise.siteconfig import SiteConfig, SlurmSection
@@ -49,7 +50,7 @@ def test_what_it_starts_is_a_command_that_there_is(pool: str) -> None:
     """The words after the program are understood, and it acts only where the site file says so."""
     program, command, *words = service(SITE, pool)["ExecStart"].split()
     parser = argparse.ArgumentParser()
-    reclaim.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "reclaim", reclaim.COMMAND)
     args = parser.parse_args([command, *words])
     assert (program, args.loop, args.act, args.pool) == ("/usr/bin/drainwise", True, False, pool)
 

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import features
+from drainwise.cli.command_line.options import build
 from drainwise.features.job_token import features_url, make_token
 from drainwise.features.read import HttpReader
 from drainwise.htcondor.setup.render import render as render_htcondor
-from drainwise.install.features_unit import FEATURES_UNIT, features_unit
+from drainwise.install.templates import FEATURES_UNIT, features_unit
 from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
 
@@ -45,7 +46,7 @@ def service(url: str, root: str = "/run/drainwise") -> configparser.SectionProxy
 
 def understood(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    features.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "features", features.COMMAND)
     return parser.parse_args(words)
 
 

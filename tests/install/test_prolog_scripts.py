@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.install.edited_files import is_edited, signed
-from drainwise.install.prolog_scripts import prolog_scripts
+from drainwise.install.templates import prolog_scripts
 
 SOURCE = Path(__file__).parents[2] / "prologs"
 

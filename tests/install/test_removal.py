@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.install.defaults import not_yet_in_force, without_the_sites
 from drainwise.install.edited_files import STUB, signed, sparing_edited
+from drainwise.install.expected_files import not_yet_in_force, without_the_sites
 from drainwise.install.removal import AFTER_REMOVAL, in_force, removal_of
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from drainwise.install.renamed_units import rename_units, with_new_names
-from drainwise.install.rendered_tree import RenderedFile
+from drainwise.install.rendered_tree import RenderedFile, rename_units, with_new_names
 
 UNITS = "/etc/systemd/system"
 OLD, NEW = f"{UNITS}/drainwise-slurm-agent.service", f"{UNITS}/drainwise-node-agent.service"

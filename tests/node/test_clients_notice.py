@@ -9,7 +9,7 @@ import pytest
 from drainwise.facts.clients import PROFILES, ClientProfile
 from drainwise.features.facts import HostFacts, JobFacts
 from drainwise.node.job_features import make_features
-from drainwise.node.site_notice import give_notice
+from drainwise.node.site_notice import SiteNotice, give_notice
 
 NOW = 1_795_249_000
 FILES = (".site.ad", ".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job")
@@ -47,21 +47,21 @@ def test_a_client_is_shown_what_it_may_see(
 ) -> None:
     """Times of `deadline`, `planned` and `expected` are seconds from now on."""
     times = [None if one is None else NOW + one for one in (deadline, planned)]
-    give_notice(str(job), times[0], times[1], NOW, PROFILES[name])
+    give_notice(str(job), SiteNotice(times[0], times[1], PROFILES[name]), NOW)
     assert shown(job) == tuple(None if one is None else str(NOW + one) for one in expected)
-    give_notice(str(job), None, None, NOW, PROFILES[name])
+    give_notice(str(job), SiteNotice(None, None, PROFILES[name]), NOW)
     assert shown(job) == (None, None, None)
 
 
 @pytest.mark.parametrize("client", [one for one in PROFILES.values() if not one.shutdown_files], ids=lambda it: it.name)
 def test_what_a_client_must_not_see_goes_where_it_stands(job: Path, client: ClientProfile) -> None:
     """As when the site's row is newer than the order."""
-    give_notice(str(job), NOW + 600, NOW + 900, NOW)
-    give_notice(str(job), NOW + 600, NOW + 900, NOW, client)
+    give_notice(str(job), SiteNotice(NOW + 600, NOW + 900), NOW)
+    give_notice(str(job), SiteNotice(NOW + 600, NOW + 900, client), NOW)
     assert shown(job)[1:] == (None, None)
 
 
 def test_a_glidein_drains_until_its_very_end(job: Path) -> None:
     """Were its files gone at the deadline, it would take payloads again."""
-    give_notice(str(job), NOW, None, NOW, PROFILES["glideinwms"])
+    give_notice(str(job), SiteNotice(NOW, None, PROFILES["glideinwms"]), NOW)
     assert shown(job)[1:] == (str(NOW + 1800), str(NOW + 1800))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, JobFacts
 from drainwise.node.job_features import make_features
-from drainwise.node.site_notice import give_notice, shutdown_values, site_notice
+from drainwise.node.site_notice import SiteNotice, give_notice
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import SiteOrders, orders_from
 from drainwise.pilot.decide.settings import PilotSettings
@@ -44,13 +44,13 @@ def channels(job: Path) -> dict[str, str]:
 
 def test_an_order_stands_in_all_three_channels_and_goes_from_all(job: Path) -> None:
     """A deadline is told by `.site.ad` and both shutdown files, and withdrawn from all of them."""
-    give_notice(str(job), NOW + 600, None, NOW)
+    give_notice(str(job), SiteNotice(NOW + 600), NOW)
     assert channels(job) == {
         ".site.ad": f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {NOW + 600}\n",
         ".machinefeatures/shutdowntime": f"{NOW + 600}\n",
         ".jobfeatures/shutdowntime_job": f"{NOW + 600}\n",
     }
-    give_notice(str(job), None, None, NOW)
+    give_notice(str(job), SiteNotice(), NOW)
     assert channels(job) == {}
 
 
@@ -59,20 +59,20 @@ def test_a_part_is_asked_for_beside_an_order_and_without_one(job: Path) -> None:
     part, answer = PartialReturn(4, NOW + 900, 2), Acknowledgement(NOW - 5, 6)
     asked = f"RETURN_CORES = 4\nRETURN_BY = {NOW + 900}\nRETURN_CHUNK = 2\n"
     acknowledged = f"RETURN_SEEN = {NOW - 5}\nUSABLE_CORES = 6\n"
-    give_notice(str(job), None, None, NOW, part=part, answer=answer)
+    give_notice(str(job), SiteNotice(part=part, answer=answer), NOW)
     assert channels(job) == {".site.ad": f"VACATE_DESIRED = False\n{asked}{acknowledged}"}
-    give_notice(str(job), NOW + 600, None, NOW, part=part)
+    give_notice(str(job), SiteNotice(NOW + 600, part=part), NOW)
     assert channels(job)[".site.ad"] == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {NOW + 600}\n{asked}"
     assert len(channels(job)) == 3
-    give_notice(str(job), None, None, NOW, part=part)
+    give_notice(str(job), SiteNotice(part=part), NOW)
     assert channels(job) == {".site.ad": f"VACATE_DESIRED = False\n{asked}"}
-    give_notice(str(job), None, None, NOW)
+    give_notice(str(job), SiteNotice(), NOW)
     assert channels(job) == {}
 
 
 def test_a_planned_shutdown_shortens_the_lease_without_a_wish_to_vacate(job: Path) -> None:
     """VACATE_DESIRED is False where only the machine's end is near."""
-    give_notice(str(job), None, NOW + 600, NOW)
+    give_notice(str(job), SiteNotice(None, NOW + 600), NOW)
     assert channels(job)[".site.ad"] == f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {NOW + 600}\n"
 
 
@@ -81,7 +81,7 @@ def test_the_other_channels_are_told_when_one_cannot_be(job: Path) -> None:
     (job / ".machinefeatures" / "shutdowntime").mkdir()
     (job / ".machinefeatures" / "shutdowntime" / "filled").touch()
     with pytest.raises(FeatureError, match="shutdowntime"):
-        give_notice(str(job), NOW + 600, None, NOW)
+        give_notice(str(job), SiteNotice(NOW + 600), NOW)
     assert (job / ".site.ad").exists()
     assert (job / ".jobfeatures" / "shutdowntime_job").exists()
 
@@ -124,7 +124,7 @@ def site_of(job: Path) -> Iterator[tuple[int, int, int]]:
             os.close(asked[1])
             os.close(answered[0])
             while number := os.read(asked[0], 1):
-                give_notice(str(job), *list(WORDS.values())[number[0]], NOW)
+                give_notice(str(job), SiteNotice(*list(WORDS.values())[number[0]]), NOW)
                 os.write(answered[1], number)
         finally:
             os._exit(0)
@@ -167,7 +167,7 @@ def test_a_round_that_is_killed_leaves_no_wrong_word_and_the_next_one_mends_it(j
         orders = heard(watch_of(job))
         assert orders.draining == orders.leave, orders
         word = list(WORDS.values())[turn % len(WORDS)]
-        give_notice(str(job), *word, NOW)
+        give_notice(str(job), SiteNotice(*word), NOW)
         after = heard(watch_of(job))
         deadlines = [LEASE.end or 0, *(moment for moment in word if moment is not None)]
         assert (after.leave, after.deadline) == (word[0] is not None, min(deadlines))
@@ -185,10 +185,10 @@ def test_of_two_words_that_mix_the_pilot_makes_one_of_them_and_no_earlier_deadli
     def believed(ad_of: tuple[int | None, int | None], files_of: tuple[int | None, int | None]) -> SiteOrders:
         ahead = [moment for moment in files_of if moment is not None and moment > NOW]
         file = min(ahead, default=None)
-        return orders_from(site_notice(*ad_of, NOW), file, file, None, LEASE, PilotSettings(), NOW)
+        return orders_from(SiteNotice(*ad_of).site_ad(NOW), file, file, None, LEASE, PilotSettings(), NOW)
 
     old, new = (deadline, planned), (next_deadline, next_planned)
-    between = believed(old, new) if site_notice(*new, NOW) is None else believed(new, old)
+    between = believed(old, new) if SiteNotice(*new).site_ad(NOW) is None else believed(new, old)
     before, after = believed(old, old), believed(new, new)
     assert (between.leave, between.draining) in {(one.leave, one.draining) for one in (before, after)}
     assert before.deadline is not None and between.deadline is not None and after.deadline is not None
@@ -199,6 +199,6 @@ def test_of_two_words_that_mix_the_pilot_makes_one_of_them_and_no_earlier_deadli
 def test_nobody_is_told_of_a_deadline_years_ahead(ahead: int, planned: int | None) -> None:
     """It is none: what HTCondor says of a startd that waits for its last job, Slurm of a lease without an end."""
     is_none, shutdown = ahead >= 365 * 86400, None if planned is None else NOW + planned
-    without = (site_notice(None, shutdown, NOW), shutdown_values(None, shutdown, NOW))
-    told = (site_notice(NOW + ahead, shutdown, NOW), shutdown_values(NOW + ahead, shutdown, NOW))
-    assert (told == without) is is_none
+    without, told = SiteNotice(None, shutdown), SiteNotice(NOW + ahead, shutdown)
+    is_same = (told.site_ad(NOW), told.shutdown_values(NOW)) == (without.site_ad(NOW), without.shutdown_values(NOW))
+    assert is_same is is_none

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from drainwise.cli import pilot
+from drainwise.cli.command_line.options import build
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, UsageError
 from drainwise.pilot.chunks import ChunkPlan, Chunks, chunk_jobs_here, chunk_jobs_of
 from drainwise.pilot.decide.lease import Lease
@@ -45,7 +46,7 @@ def plan(count: int = 3, cores: int = 2) -> ChunkPlan:
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    pilot.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "pilot", pilot.COMMAND)
     return parser.parse_args(words)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import pilot as command
+from drainwise.cli.command_line.options import build
 from drainwise.pilot.decide.payload import parse_payload
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "pilot.md").read_text()
@@ -44,12 +45,14 @@ def test_the_payload_parses() -> None:
 def test_every_option_is_documented_with_its_default() -> None:
     """The table has the options of the command, no others, and the defaults that it has."""
     parser = argparse.ArgumentParser()
-    command.add_parser(parser.add_subparsers())
+    build(parser.add_subparsers(), "pilot", command.COMMAND)
     rows = re.findall(r"^\| `(--[a-z-]+)(?: [A-Z]+)?` \|([^|]*)\|", DOCUMENT, re.MULTILINE)
     table = {option: default.strip() for option, default in rows}
     words = ["pilot", "run", "--queue", "x"]
     args = vars(parser.parse_args(words))
-    options = {f"--{name.replace('_', '-')}": value for name, value in args.items() if name not in {"run", "action"}}
+    options = {
+        f"--{name.replace('_', '-')}": value for name, value in args.items() if name not in {"run", "refuse", "action"}
+    }
     assert set(table) == set(options)
     for option, default in options.items():
         if isinstance(default, float):

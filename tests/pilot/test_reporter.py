@@ -13,7 +13,7 @@ import pytest
 import drainwise
 from drainwise.facts.errors import UsageError
 from drainwise.node import JOB_FEATURES, JOB_STATUS, MACHINE_FEATURES
-from drainwise.node.site_notice import give_notice
+from drainwise.node.site_notice import SiteNotice, give_notice
 from drainwise.pilot import PilotReporter
 from drainwise.pilotad.node_reader import read_report
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
@@ -105,10 +105,10 @@ def test_an_estimate_never_stays_in_the_past(reporter: PilotReporter, tmp_path: 
 def test_an_order_is_received_and_answered(reporter: PilotReporter, tmp_path: Path, clock: Clock) -> None:
     """As the node tells it; the report says at once that the pilot drains, and that it does not any more."""
     assert not reporter.orders().draining
-    give_notice(str(tmp_path), T0 + 3000, None, int(clock.now))
+    give_notice(str(tmp_path), SiteNotice(T0 + 3000), int(clock.now))
     assert (reporter.orders().leave, reporter.orders().deadline) == (True, T0 + 3000)
     assert said(tmp_path).can_postpone_last_job is False
-    give_notice(str(tmp_path), None, None, int(clock.now))
+    give_notice(str(tmp_path), SiteNotice(), int(clock.now))
     assert not reporter.orders().leave
     assert said(tmp_path).can_postpone_last_job is True
 
@@ -190,7 +190,7 @@ def test_a_pilot_of_ones_own_gives_cores_back(tmp_path: Path, environment: dict[
         directory=str(tmp_path), environment=environment, clock=clock, returns=True, return_memory=500
     )
     reporter.started("a", cores=6, expected=600)
-    give_notice(str(tmp_path), None, None, T0, part=PartialReturn(4))
+    give_notice(str(tmp_path), SiteNotice(part=PartialReturn(4)), T0)
     assert (reporter.orders().leave, reporter.fillable) == (False, 4)
 
     def stated() -> tuple[int | None, int | None]:
@@ -205,9 +205,9 @@ def test_a_pilot_of_ones_own_gives_cores_back(tmp_path: Path, environment: dict[
     reporter.ended("a")
     assert (stated(), reporter.fillable) == ((4, 2000), 4)
     clock.now += 60
-    give_notice(str(tmp_path), None, None, T0, part=PartialReturn(0))
+    give_notice(str(tmp_path), SiteNotice(part=PartialReturn(0)), T0)
     reporter.orders()
     assert (stated(), reporter.fillable) == ((0, None), 4)
-    give_notice(str(tmp_path), None, None, T0, answer=Acknowledgement(int(clock.now), 8))
+    give_notice(str(tmp_path), SiteNotice(answer=Acknowledgement(int(clock.now), 8)), T0)
     reporter.orders()
     assert reporter.fillable == 8

@@ -13,11 +13,12 @@ import pytest
 
 from drainwise.simulate.intervals import Interval
 from drainwise.simulate.page import page, plots_of
+from drainwise.simulate.policies.meanings import MEANINGS
 from drainwise.simulate.policies.named import POLICIES as ALL_POLICIES
 from drainwise.simulate.results import HEADINGS as COLUMNS
 from drainwise.simulate.results import as_csv, as_json
 from drainwise.simulate.study import Study
-from drainwise.simulate.text import HEADINGS, MEANINGS, cells, notes, scenario_in_words, times, when
+from drainwise.simulate.text import HEADINGS, cells, notes, scenario_in_words, times, when
 
 from .small import EXCERPT, POLICIES, swept
 

@@ -8,10 +8,9 @@ import pytest
 
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.setup.check import given_twice
 from drainwise.slurm.setup.check_facts import ClusterFacts
-from drainwise.slurm.setup.check_merge import given_twice
-from drainwise.slurm.setup.config_file import ConfigLine
-from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings
+from drainwise.slurm.setup.own_settings import ClusterHistory, ConfigLine, OwnSettings
 
 SITE = SiteConfig()
 OURS = "/usr/libexec/drainwise/slurm-task-prolog"

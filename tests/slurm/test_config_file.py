@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import ConfigurationError
-from drainwise.slurm.setup.config_file import read_config
+from drainwise.slurm.setup.own_settings import read_config
 
 
 def write(place: Path, **files: str) -> str:

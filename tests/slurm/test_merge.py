@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
 from drainwise.siteconfig import SiteConfig, SlurmSection
-from drainwise.slurm.setup.config_file import ConfigLine
 from drainwise.slurm.setup.merge import default_hooks, hooks_of, lines_of, names_hook
-from drainwise.slurm.setup.own_settings import MANAGED, Fragment, OwnSettings, fragment_in, own_settings
+from drainwise.slurm.setup.own_settings import MANAGED, ConfigLine, Fragment, OwnSettings, fragment_in, own_settings
 from drainwise.slurm.setup.render import render
 
 from .recorded_cluster import recorded

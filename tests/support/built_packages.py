@@ -52,7 +52,7 @@ def _give_old_names(clone: Path) -> None:
         text = re.sub("^Alias=.*\n", "", text, flags=re.MULTILINE)
         path.write_text(re.sub(".*package-step rename .*", ":", text))
         path.rename(path.with_name(path.name.replace("drainwise-node-agent", "drainwise-slurm-agent")))
-    renamed, stage = clone / "plugins/drainwise/install/renamed_units.py", clone / "scripts/package_build/stage.py"
+    renamed, stage = clone / "plugins/drainwise/install/rendered_tree.py", clone / "scripts/package_build/stage.py"
     renamed.write_text(re.sub("^RENAMED = .*", "RENAMED: dict[str, str] = {}", renamed.read_text(), flags=re.MULTILINE))
     text = stage.read_text()
     one = '    _write(root, [replace(unit, path=f"{UNITS}/{os.path.basename(UNIT)}")], sign=False)\n'

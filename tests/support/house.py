@@ -33,7 +33,7 @@ HOUSE = {
     "features": Room(NODE, "job's user, root", "common facts"),
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
-    "node.payloads": Room(NODE, "HTCondor's user, root", "pilotad"),
+    "node.payloads": Room(NODE, "HTCondor's user, root", "common pilotad"),
     "doctor": Room(EVERYWHERE, "anybody", "common facts install pool processes siteconfig"),
     "systems": Room(EVERYWHERE, "anybody", "common facts"),
     "htcondor": Room(
@@ -141,13 +141,12 @@ HOUSE = {
         plain=False,
     ),
     "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False),
-    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "common facts features node"),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent agent.export cli.command_line cli.feature_commands cli.screen common doctor estimate "
+        "agent agent.export cli.command_line cli.screen common doctor estimate "
         "estimate.records facts features install journal launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
         "processes requests simulate "
@@ -191,7 +190,7 @@ BUDGETS = {
     "slurm/setup": Budget(1_037, "slurm.setup"),
     "cli": Budget(
         4_701,
-        "cli cli.command_line cli.feature_commands cli.screen",
+        "cli cli.command_line cli.screen",
     ),
     "local": Budget(2_180, "local local.lease"),
     "launch": Budget(2_065, "launch launch.choice launch.files launch.run"),
@@ -204,7 +203,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 47_374
+LARGEST_SUM = 47_474
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -217,7 +216,7 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 142),
+    "check and doctor": Allowance(600, 42),
     "Whose jobs": Allowance(1_500),
     "Leave at the next checkpoint": Allowance(1_000),
 }

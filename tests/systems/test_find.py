@@ -11,7 +11,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.cli import check, config
-from drainwise.cli.pool_options import add_pool_option, system_of
+from drainwise.cli.command_line.options import add_options, build
+from drainwise.cli.pool_options import POOL, system_of
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import UsageError
 from drainwise.htcondor.system import HTCondor
@@ -53,7 +54,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 def chosen(*words: str) -> tuple[str, list[str]]:
     """The system that a command line gets, and what is said of it."""
     parser = argparse.ArgumentParser()
-    add_pool_option(parser)
+    add_options(parser, POOL)
     said: list[str] = []
     return system_of(parser.parse_args(words), said.append).name, said
 
@@ -122,8 +123,8 @@ def test_one_that_fails_when_it_is_asked_hinders_no_other(
     assert "toy: ZeroDivisionError: division by zero" in capsys.readouterr().err
     for module in (check, config):
         parser = argparse.ArgumentParser()
-        module.add_parser(parser.add_subparsers())
         name = module.__name__.rpartition(".")[2]
+        build(parser.add_subparsers(), name, module.COMMAND)
         assert parser.parse_args([name, "slurm", *(["--role", "node"] if module is config else [])])
         assert capsys.readouterr().err.startswith("drainwise: toy: ")
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from drainwise.agent.lock import LOOP, AgentLock, lock_path
 from drainwise.agent.settings import AgentSettings
-from drainwise.cli.pool_options import open_pool, settings_of, site_of, system_of
+from drainwise.cli.pool_options import open_pool, settings_of, system_of
+from drainwise.cli.site_file import site_of
 from drainwise.common.printable import ascii_line, printable
 from drainwise.facts.errors import UsageError
 from drainwise.journal.file import Journal, JournalFile
@@ -31,12 +32,12 @@ _LONGEST_LINE = 500
 
 def setup_of(args: argparse.Namespace) -> AgentSettings:
     """Make the agent's settings by the site file, as it is now, and the command line. Raises UsageError."""
-    agent, site = site_of(args).agent, settings_of(args)
+    agent, site, is_loop = site_of(args).agent, settings_of(args), getattr(args, "loop", False)
     return AgentSettings(
         pool=open_pool(args),
         settings=site,
-        acting=args.act or (args.loop and agent.act == "yes"),
-        period=agent.period if args.period is None else args.period,
+        acting=args.act or (is_loop and agent.act == "yes"),
+        period=agent.period if not is_loop or args.period is None else args.period,
         kill_switch=agent.kill_switch,
         requests=requests_of(args),
     )
@@ -119,7 +120,7 @@ def history_of(path: str | None, snapshot: Snapshot, say: Callable[[str], None] 
     Payloads that run now count for how long such payloads run, as they do for the agent.
     """
     memory = memory_of(path, must_read=False, say=say)
-    memory.payloads_seen(snapshot)
+    memory.payloads.seen(snapshot)
     return memory.history(snapshot.taken)
 
 

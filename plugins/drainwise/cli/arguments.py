@@ -9,6 +9,7 @@ import argparse
 import math
 from collections.abc import Callable
 
+from drainwise.cli.command_line.options import Option, option
 from drainwise.cli.screen.wanted import STATES, PilotFilter
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import format_duration, parse_duration
@@ -88,32 +89,28 @@ def _float(text: str) -> float:
         return math.nan
 
 
-def add_name_filters(parser: argparse.ArgumentParser, more: str = "") -> None:
-    """Add --user, --account and --node; more: what the help of the first two says besides."""
-    for name, metavar, what in (("user", "U", "of this user"), ("account", "A", "of this account")):
-        parser.add_argument(
-            f"--{name}", metavar=metavar, action="append", help=f"show only pilots {what}; may be repeated{more}"
-        )
-    parser.add_argument(
-        "--node",
-        metavar="N",
-        action="append",
-        help="show only pilots on this node, or on nodes such as 'wn[001-120]' or 'rack7-*'; may be repeated",
+def name_filters(more: str = "") -> tuple[Option, ...]:
+    """Return --user, --account and --node; more: what the help of the first two says besides."""
+    return (
+        option("--user U", f"show only pilots of this user; may be repeated{more}", action="append"),
+        option("--account A", f"show only pilots of this account; may be repeated{more}", action="append"),
+        option(
+            "--node N",
+            "show only pilots on this node, or on nodes such as 'wn[001-120]' or 'rack7-*'; may be repeated",
+            action="append",
+        ),
     )
 
 
-def add_filters(parser: argparse.ArgumentParser, limit: str, more: str = "") -> None:
-    """Add all filters; limit: what --limit bounds."""
-    add_name_filters(parser, more)
-    parser.add_argument(
-        "--state", choices=STATES, action="append", help="show only pilots in this state now; may be repeated"
-    )
-    add_limit(parser, limit)
+def filters(limit: str, more: str = "") -> tuple[Option, ...]:
+    """Return all filters; limit: what --limit bounds."""
+    state = option("--state", "show only pilots in this state now; may be repeated", choices=STATES, action="append")
+    return *name_filters(more), state, at_most(limit)
 
 
-def add_limit(parser: argparse.ArgumentParser, limit: str) -> None:
-    """Add --limit; limit: what it bounds."""
-    parser.add_argument("--limit", type=whole(1, 999_999_999), metavar="N", help=f"show no more than N {limit}")
+def at_most(limit: str) -> Option:
+    """Return --limit; limit: what it bounds."""
+    return option("--limit N", f"show no more than N {limit}", whole(1, 999_999_999))
 
 
 def wanted_of(args: argparse.Namespace) -> PilotFilter:

@@ -12,10 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from drainwise.cli.command_line.options import Command, option
+from drainwise.cli.site_file import SITE_FILE
 from drainwise.cli.text import document
 from drainwise.common.printable import printable
 from drainwise.facts.errors import DrainwiseError
-from drainwise.siteconfig import DEFAULT_SITE_FILE, load_or_defaults
+from drainwise.siteconfig import load_or_defaults
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System
 
@@ -26,21 +28,6 @@ if TYPE_CHECKING:
 
 SHOWN_MACHINES = 4
 INDENT = 10 * " "
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser("check", help="inspect a live pool: what is missing or dangerous")
-    found = list(offering(System.findings))
-    systems = parser.add_subparsers(dest="system", metavar="|".join(one.name for one in found), required=True)
-    for system in found:
-        text = f"{system.about_check}; ends with 1 when something must be mended"
-        one = systems.add_parser(system.name, help=text, description=text)
-        one.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
-        one.add_argument("--all", action="store_true", help="show what is in order, too")
-        one.add_argument("--json", action="store_true", help="print JSON, with what is in order")
-        tried(system, partial(system.add_check_options, one), None)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -128,3 +115,26 @@ def _summary(findings: Sequence[Finding]) -> str:
 
     counts = (f"{sum(one.severity == level for one in findings)} {level}" for level in LEVELS)
     return f"{len({finding.machine for finding in findings})} machines: {', '.join(counts)}"
+
+
+def _actions() -> dict[str, Command]:
+    return {
+        system.name: Command(
+            f"{system.about_check}; ends with 1 when something must be mended",
+            (
+                SITE_FILE,
+                option("--all", "show what is in order, too"),
+                option("--json", "print JSON, with what is in order"),
+            ),
+            run,
+            extend=partial(_extended, system),
+        )
+        for system in offering(System.findings)
+    }
+
+
+def _extended(system: System, parser: argparse.ArgumentParser) -> None:
+    tried(system, partial(system.add_check_options, parser), None)
+
+
+COMMAND = Command("inspect a live pool: what is missing or dangerous", actions=_actions, dest="system", metavar="|")

@@ -8,10 +8,12 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from drainwise.cli.command_line.options import Command, option
+from drainwise.cli.site_file import SITE, SITE_FILE
 from drainwise.cli.text import document
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
@@ -28,39 +30,8 @@ if TYPE_CHECKING:
     from drainwise.install.rendered_tree import RenderedFile
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its sub-commands."""
-    parser = subparsers.add_parser("config", help="check the site file; write the batch system's configuration from it")
-    found = list(offering(System.render))
-    names = " | ".join(one.name for one in found)
-    actions = parser.add_subparsers(dest="action", metavar=f"{names} | check | keys | example", required=True)
-    text = "print, or write below a directory, the files of a machine"
-    for system in found:
-        rendered = actions.add_parser(system.name, help=text, description=text)
-        rendered.add_argument("--role", choices=system.roles, required=True, help="what the machine is in the pool")
-        rendered.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
-        rendered.add_argument(
-            "--out", metavar="DIR", help="write the tree below DIR (/ installs it) instead of printing it"
-        )
-        rendered.add_argument(
-            "--diff",
-            action="store_true",
-            help="with --out: show what would change below DIR, and write nothing; ends with 1 where something would",
-        )
-        tried(system, partial(system.add_render_options, rendered), None)
-    add_check(actions)
-    actions.add_parser("keys", help="print the table of the site file's keys as Markdown")
-    actions.add_parser("example", help="print a site file in which every key is explained")
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the chosen action; the exit code."""
-    if args.action in {"keys", "example"}:
-        print(markdown() if args.action == "keys" else example(), end="")
-        return 0
-    if args.action == "check":
-        return check_site_file(args, document("site file", {}))
+def _rendered(args: argparse.Namespace) -> int:
+    """Print the files of a machine, or write them, or show what would change; the exit code."""
     if args.diff and args.out is None:
         raise UsageError("--diff: give --out DIR, the tree to compare with (/ is this machine)")
     system = named(args.action, System.render, "config")
@@ -159,19 +130,8 @@ _LEFT_OUT = "(left out)"
 _ORIGIN_COLUMN = 46
 
 
-def add_check(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the sub-command."""
-    text = "check the site file: all faults at once with their lines; ends with 1 when there is one"
-    action = actions.add_parser("check", help=text, description=text)
-    action.add_argument(
-        "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
-    )
-    action.add_argument("--show", action="store_true", help="show every value that counts, and where it comes from")
-    action.add_argument("--json", action="store_true", help="print JSON: faults, and every value with its origin")
-
-
-def check_site_file(args: argparse.Namespace, head: Mapping[str, object]) -> int:
-    """Check the file and show what was asked for; 1 when there are faults. head: of the JSON document.
+def _checked(args: argparse.Namespace) -> int:
+    """Check the file and show what was asked for; 1 when there are faults.
 
     Raises ConfigurationError where the file cannot be read.
     """
@@ -180,7 +140,7 @@ def check_site_file(args: argparse.Namespace, head: Mapping[str, object]) -> int
     else:
         reading = examine(DEFAULT_SITE_FILE if args.site is None else args.site)
     if args.json:
-        print(json.dumps({**head, **_as_json(reading)}, indent=2))
+        print(json.dumps(document("site file", _as_json(reading)), indent=2))
     else:
         print("\n".join(map(printable, _lines(reading, args.show))))
     return 1 if reading.faults else 0
@@ -236,3 +196,55 @@ def _as_json(reading: SiteReading) -> dict[str, object]:
         "local_directory": default_directory(),
         "local_directory_origin": "environment" if os.environ.get(VARIABLE) else "default",
     }
+
+
+def _printed(text: Callable[[], str]) -> Callable[[argparse.Namespace], int]:
+    def run(_: argparse.Namespace) -> int:
+        print(text(), end="")
+        return 0
+
+    return run
+
+
+def _actions() -> dict[str, Command]:
+    rendered = {
+        system.name: Command(
+            "print, or write below a directory, the files of a machine",
+            (
+                option("--role", "what the machine is in the pool", choices=system.roles, required=True),
+                SITE_FILE,
+                option("--out DIR", "write the tree below DIR (/ installs it) instead of printing it"),
+                option(
+                    "--diff",
+                    "with --out: show what would change below DIR, and write nothing; ends with 1 where something"
+                    " would",
+                ),
+            ),
+            _rendered,
+            extend=partial(_extended, system),
+        )
+        for system in offering(System.render)
+    }
+    check = Command(
+        "check the site file: all faults at once with their lines; ends with 1 when there is one",
+        (
+            SITE,
+            option("--show", "show every value that counts, and where it comes from"),
+            option("--json", "print JSON: faults, and every value with its origin"),
+        ),
+        _checked,
+    )
+    keys = Command("print the table of the site file's keys as Markdown", run=_printed(markdown))
+    whole = Command("print a site file in which every key is explained", run=_printed(example))
+    return {**rendered, "check": check, "keys": keys, "example": whole}
+
+
+def _extended(system: System, parser: argparse.ArgumentParser) -> None:
+    tried(system, partial(system.add_render_options, parser), None)
+
+
+COMMAND = Command(
+    "check the site file; write the batch system's configuration from it",
+    actions=_actions,
+    metavar=" | ",
+)

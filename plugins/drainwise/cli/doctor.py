@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Paper, standard_output
+from drainwise.cli.site_file import SITE_FILE
 from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.doctor.bundle import bundle_texts, facts_as_json, write_bundle
@@ -20,7 +22,7 @@ from drainwise.facts.errors import DrainwiseError
 from drainwise.install.expected_files import ExpectedFiles, expected_files, laid_down
 from drainwise.install.rendered_tree import RenderedFile
 from drainwise.pool.finding import DANGEROUS, OK, Finding
-from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load_or_defaults
+from drainwise.siteconfig import SiteConfig, load_or_defaults
 from drainwise.systems.find import named, offering
 from drainwise.systems.system import System
 
@@ -31,21 +33,6 @@ T = TypeVar("T")
 
 _STYLES = {DANGEROUS: RED, OK: ""}
 _TOPIC_WIDTH, _SEVERITY_WIDTH = 11, 10
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "what this machine is, what is installed, rendered and running here, and what to do next"
-    ends = "Ends with 0 when there is nothing to mend, 1 when there is, 2 when the site file is wrong."
-    parser = subparsers.add_parser("doctor", help=text, description=f"{text}. {ends}")
-    parser.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--bundle",
-        metavar="FILE",
-        help="also write FILE, a tar.gz for a bug report: without secrets and names of users and nodes",
-    )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -150,3 +137,18 @@ def _agent(one: BatchFacts, site_file: str, site: SiteConfig) -> list[AgentLook]
     if not found:
         return [AgentLook(True, "no agent runs, and none is asked for: [agent] act = no")]
     return [AgentLook(verdict.severity == OK, verdict.why, verdict.line) for verdict in found]
+
+
+_ABOUT = "what this machine is, what is installed, rendered and running here, and what to do next"
+COMMAND = Command(
+    _ABOUT,
+    (
+        SITE_FILE,
+        option("--json", "print JSON"),
+        option(
+            "--bundle FILE", "also write FILE, a tar.gz for a bug report: without secrets and names of users and nodes"
+        ),
+    ),
+    run,
+    f"{_ABOUT}. Ends with 0 when there is nothing to mend, 1 when there is, 2 when the site file is wrong.",
+)

@@ -9,15 +9,16 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from drainwise.cli.command_line.options import MAY, Command, option
 from drainwise.cli.on_request import (
-    add_request_options,
     cancel_request,
     list_requests,
     nodes_in,
     request_of,
+    request_options,
     run_request,
 )
-from drainwise.cli.pool_options import add_pool_options, open_pool
+from drainwise.cli.pool_options import DECISION, open_pool
 from drainwise.common.typed_table import read_text
 from drainwise.facts.errors import UsageError
 
@@ -26,20 +27,6 @@ _LARGEST_FILE = 1 << 22  # bytes
 _PART = re.compile(r"(?P<head>[^\[\],\s]*)(?:\[(?P<ranges>[0-9,\-]+)\](?P<tail>(?:[^\[\],\s]|\[[0-9,\-]+\])*))?")
 _RANGE = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
 _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "have nodes left by their pilots by a time, at the least waste"
-    parser = subparsers.add_parser("drain", help=text, description=text)
-    parser.add_argument(
-        "nodes", nargs="*", metavar="NODE", help="a node, a range such as rack7-[01-12,15], or @FILE with one a line"
-    )
-    parser.add_argument("--act", action="store_true", help="order it; without it, only show what would be ordered")
-    parser.add_argument("--journal", metavar="FILE", help="append its events there (default: the site's journal)")
-    add_request_options(parser, parser.add_mutually_exclusive_group())
-    add_pool_options(parser)
-    parser.set_defaults(loop=False, period=None)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,3 +101,16 @@ def _names(text: str) -> Iterator[str]:
                 raise UsageError(f"{part[:80]!r}: {one!r} is no range of at most {MOST_NODES} nodes")
             for number in range(int(first), int(last) + 1):
                 yield from _names(f"{shape['head']}{number:0{len(first)}d}{shape['tail']}")
+
+
+COMMAND = Command(
+    "have nodes left by their pilots by a time, at the least waste",
+    (
+        option("nodes NODE", "a node, a range such as rack7-[01-12,15], or @FILE with one a line", nargs="*"),
+        option("--act", "order it; without it, only show what would be ordered"),
+        option("--journal FILE", "append its events there (default: the site's journal)"),
+        *request_options(MAY),
+        *DECISION,
+    ),
+    run,
+)

@@ -5,47 +5,143 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from drainwise.cli.estimate_tables import compared_lines, survey_lines
-from drainwise.cli.screen.layout import standard_output
+from drainwise.cli.command_line.options import MUST, Command, option
+from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, standard_output, table
 from drainwise.cli.text import document, json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.common.typed_table import from_json, read_text
+from drainwise.estimate.exhausted import TaskVerdict, is_exhausted
+from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Stage, Task
 from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
 from drainwise.estimate.records.record import lines_in, opened
+from drainwise.estimate.scouts import Figure, figure_called
 from drainwise.estimate.settings import DOCUMENT, PROFILES, Settings, settings_from
-from drainwise.estimate.survey import Survey
+from drainwise.estimate.spread import Spread
+from drainwise.estimate.survey import P90, Survey
+from drainwise.estimate.swf import Compared
 from drainwise.facts.errors import ConfigurationError, DrainwiseError, UsageError
+from drainwise.facts.units import duration
+
+_NONE = "-"
+_FIGURES = (
+    *headings_of("task~", "figure", ">before"),
+    Heading(SCOUTS, number=True, spare=1),
+    *headings_of(f">{FIRST_JOBS}", "unit~"),
+    Heading("note", cuttable=True, spare=2),
+)
+_TIMES = headings_of(
+    *("task~", ">jobs", ">failed", ">expected", ">request off by", ">estimate off by", ">jobs compared")
+)
+
+
+def survey_lines(survey: Survey, paper: Paper) -> list[str]:
+    """Write figures before and after, then run times, then what must not go on."""
+    tasks = [survey.tasks[name] for name in sorted(survey.tasks)]
+    rows = [row for task in tasks for row in _figure_rows(task)]
+    lines: list[str] = []
+    if rows:
+        lines += [paper.styled("Needs, and from how many jobs", BOLD), *table(_FIGURES, rows, paper)[0], ""]
+    lines += [paper.styled("Run times: factors of which half and nine in ten jobs were off by less", BOLD)]
+    lines += table(_TIMES, [_time_row(task) for task in tasks], paper)[0]
+    for task in tasks:
+        lines += _notes(task, paper)
+    return lines
+
+
+def compared_lines(compared: Sequence[Compared], paper: Paper) -> list[str]:
+    """Write how far requests and estimates were off, at the start of jobs and later."""
+    headings = headings_of("asked when a job", ">jobs", ">request, median", ">p90", ">estimate, median", ">p90")
+    rows = [
+        (
+            "starts" if not one.after else f"has run for {duration(round(one.after))}",
+            str(one.asked.jobs),
+            *(_factor(spread.ratio(share)) for spread in (one.asked, one.estimated) for share in (0.5, P90)),
+        )
+        for one in compared
+    ]
+    return table(headings, rows, paper)[0]
+
+
+def _figure_rows(task: Task) -> list[tuple[str, ...]]:
+    stages = {stage.name: stage for stage in task.stages}
+    if not task.stages:
+        return []
+    last = task.stages[-1]
+    rows = [
+        (task.name, one.name, _before(one), *_cells(stages, one.name, one.unit), one.unit, one.note)
+        for one in last.figures
+    ]
+    return rows + [
+        (task.name, one.name, _NONE, *_cells(stages, one.name, ""), _NONE, f"missing, {one.why}")
+        for one in last.missing
+    ]
+
+
+def _before(figure: Figure) -> str:
+    return _NONE if figure.before is None else _number(figure.before)
+
+
+def _cells(stages: Mapping[str, Stage], name: str, unit: str) -> list[str]:
+    """Write a figure as it was at both moments; its unit where it is not that of the row."""
+    found = [figure_called(name, stages[stage].figures) if stage in stages else None for stage in (SCOUTS, FIRST_JOBS)]
+    return [_NONE if one is None else f"{_number(one.value)}{_other(one.unit, unit)} ({one.jobs})" for one in found]
+
+
+def _other(unit: str, usual: str) -> str:
+    return "" if unit == usual else f" {unit}"
+
+
+def _time_row(task: Task) -> tuple[str, ...]:
+    middle = task.run_times.expected(task.kind)
+    return (
+        task.name,
+        str(task.ended),
+        str(task.failed),
+        _NONE if middle is None else duration(round(middle)),
+        _off(task.asked),
+        _off(task.estimated),
+        str(task.estimated.jobs),
+    )
+
+
+def _off(spread: Spread) -> str:
+    return f"{_factor(spread.ratio(0.5))} / {_factor(spread.ratio(P90))}" if spread.jobs else _NONE
+
+
+def _factor(ratio: float | None) -> str:
+    return _NONE if ratio is None else f"{ratio:.3g}×" if ratio < 1000 else f"{ratio:.0f}×"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if value < 10_000 else f"{value:.0f}"
+
+
+def _notes(task: Task, paper: Paper) -> list[str]:
+    lines = []
+    if task.missing:
+        lines.append(printable(f"{task.name}: no estimate yet, {task.missing} finished jobs are missing"))
+    found = task.verdicts()
+    for verdict in found:
+        state, style = _state(verdict)
+        remove = f"; remove {', '.join(verdict.remove)}" if verdict.remove else ""
+        excuse = f"; excused: {verdict.excuse}" if verdict.excuse else ""
+        words = f"{task.name}: {state}: {verdict.rule}: {verdict.figures}{remove}{excuse}"
+        lines.append(paper.styled(printable(words), style))
+    return lines
+
+
+def _state(verdict: TaskVerdict) -> tuple[str, str]:
+    if is_exhausted([verdict]):
+        return "exhausted", RED
+    return ("to be changed" if verdict.remove else "goes on"), YELLOW
+
 
 _AUTO = "auto"
 _LARGEST = 64_000_000  # bytes of a JSON file
 _NAMES_SHOWN = 20
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "what tasks need, learned from their finished payloads: before and after, and from how many jobs"
-    parser = subparsers.add_parser("estimate", help=text, description=text)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "records", nargs="?", metavar="RECORDS", help="file of finished payloads, gzipped or not; - reads the input"
-    )
-    source.add_argument(
-        "--swf", metavar="TRACE", help="a log in the Standard Workload Format: how far requests and estimates were off"
-    )
-    formats = (_AUTO, *READERS)
-    parser.add_argument("--format", choices=formats, default=_AUTO, help="of the records (default: recognised)")
-    parser.add_argument("--tasks", metavar="FILE", help="JSON: task (* for all others) → parameters, JEDI's names")
-    parser.add_argument("--settings", metavar="FILE", help="JSON: SCOUT_… and the like, as in PanDA's gdpconfig")
-    parser.add_argument("--activity", default="", metavar="A", help="whose settings count, such as user or managed")
-    text = "whose figures: JEDI's document's, or those of PanDA as it runs today"
-    parser.add_argument("--profile", choices=PROFILES, default=DOCUMENT, help=text)
-    parser.add_argument("--task", metavar="T", help="show this task only")
-    parser.add_argument("--json", action="store_true", help="print JSON: all estimates, verdicts and error ratios")
-    parser.add_argument("--plot", metavar="FILE", help="write expected against real run times there, as .svg or .html")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -144,3 +240,32 @@ def _object(path: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise ConfigurationError(path, "", "", str(found)[:80], "one JSON object")
     return found
+
+
+COMMAND = Command(
+    "what tasks need, learned from their finished payloads: before and after, and from how many jobs",
+    (
+        option(
+            "records RECORDS", "file of finished payloads, gzipped or not; - reads the input", one_of=MUST, nargs="?"
+        ),
+        option(
+            "--swf TRACE",
+            "a log in the Standard Workload Format: how far requests and estimates were off",
+            one_of=MUST,
+        ),
+        option("--format", "of the records (default: recognised)", choices=(_AUTO, *READERS), default=_AUTO),
+        option("--tasks FILE", "JSON: task (* for all others) → parameters, JEDI's names"),
+        option("--settings FILE", "JSON: SCOUT_… and the like, as in PanDA's gdpconfig"),
+        option("--activity A", "whose settings count, such as user or managed", default=""),
+        option(
+            "--profile",
+            "whose figures: JEDI's document's, or those of PanDA as it runs today",
+            choices=PROFILES,
+            default=DOCUMENT,
+        ),
+        option("--task T", "show this task only"),
+        option("--json", "print JSON: all estimates, verdicts and error ratios"),
+        option("--plot FILE", "write expected against real run times there, as .svg or .html"),
+    ),
+    run,
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from drainwise.cli.arguments import add_limit, add_name_filters, wanted_of
+from drainwise.cli.arguments import at_most, name_filters, wanted_of
+from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.journal_options import (
-    add_identity_options,
-    add_journal_options,
+    IDENTITY,
+    JOURNAL,
     readable_files,
     require_known,
     say_passed_over,
@@ -24,18 +25,6 @@ from drainwise.journal.explain import Sought, as_json, explain, in_words
 from drainwise.journal.read import PassedOver, first_time, unusable_lines
 
 _NAMING = "--user, --account, --node, --vo, --ce-job"
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    what = "why a pilot got an order, each time, and what became of it"
-    parser = subparsers.add_parser("explain", help=what, description=what)
-    parser.add_argument("job", metavar="JOB", nargs="?", help="job id, slot name, or the run as the journal names it")
-    add_name_filters(parser)
-    add_limit(parser, "runs, the last that the journal names")
-    add_identity_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")
-    add_journal_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,3 +73,17 @@ def _folded(line: str, paper: Paper) -> str:
     """Return a line as one or more that fit the paper, the further ones below its first word."""
     text = line.lstrip(" ")
     return "\n".join(folded(text, paper, line[: len(line) - len(text)]))
+
+
+COMMAND = Command(
+    "why a pilot got an order, each time, and what became of it",
+    (
+        option("job JOB", "job id, slot name, or the run as the journal names it", nargs="?"),
+        *name_filters(),
+        at_most("runs, the last that the journal names"),
+        *IDENTITY,
+        option("--json", "print JSON: times in UNIX s, wastes in core-seconds"),
+        *JOURNAL,
+    ),
+    run,
+)

@@ -1,23 +1,30 @@
-"""`drainwise features`: look at features directories as a pilot does, judge them, ask them, serve them."""
+"""`drainwise features`: look at features directories as a pilot does, judge them, ask them, serve them.
+
+A question prints one number and nothing else. Where the site does not say, nothing is printed, a line on standard error
+says why, and the exit code is 1.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ipaddress
 import json
+import shlex
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from drainwise.cli.arguments import number, whole
-from drainwise.cli.feature_commands.places import add_place_options, readers
-from drainwise.cli.feature_commands.questions import QUESTIONS, add_questions, answer
-from drainwise.cli.feature_commands.serve import add_serve, serve
-from drainwise.cli.feature_commands.virtual_machine import add_virtual_machine, end_machine, locate
-from drainwise.cli.feature_commands.write import add_write, remove, write
+from drainwise.cli.command_line.options import Command, option
+from drainwise.cli.feature_places import PLACES, readable, readers
+from drainwise.cli.features_write import REMOVE, WRITE
 from drainwise.cli.text import document
-from drainwise.facts.errors import FeatureError
-from drainwise.features.facts import BY_NAME, DECIMAL, INTEGER, keys_of
+from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.features import questions
+from drainwise.features.facts import BY_NAME, DECIMAL, INTEGER, JOB, MACHINE, keys_of
+from drainwise.features.virtual_machine import ADDRESS, KEPT, find_locations, shut_down
 
 if TYPE_CHECKING:
     from drainwise.features.check import KeyVerdict
@@ -26,37 +33,11 @@ if TYPE_CHECKING:
     Shown = dict[str, dict[str, "int | float | str"]]
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its sub-commands."""
-    parser = subparsers.add_parser("features", help="machine and job features: show, check, ask, serve")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, text in (
-        ("show", "print every key as a pilot reads it"),
-        ("check", "judge every key against the specification; ends with 1 when one is an error"),
-    ):
-        action = actions.add_parser(name, help=text, description=text)
-        add_place_options(action)
-        action.add_argument("--json", action="store_true", help="print JSON")
-    add_questions(actions, number(0, 1e15))
-    add_serve(actions, whole(0, 65535))
-    add_virtual_machine(actions)
-    add_write(actions)
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the chosen action; the exit code."""
-    others = {"serve": serve, "locate": locate, "end-machine": end_machine, "write": write, "remove": remove}
-    others.update(dict.fromkeys(QUESTIONS, answer))
-    if args.action in others:
-        return others[args.action](args)
-    return (_show if args.action == "show" else _check)(readers(args), args.json)
-
-
-def _show(readers: dict[str, FeatureReader], as_json: bool) -> int:
+def _show(args: argparse.Namespace) -> int:
+    found = readers(args)
     shown: Shown = {}
     faults: list[str] = []
-    for directory, reader in readers.items():
+    for directory, reader in found.items():
         problem = reader.problem()
         if problem is not None:
             raise FeatureError(problem)
@@ -69,10 +50,10 @@ def _show(readers: dict[str, FeatureReader], as_json: bool) -> int:
             else:
                 if value is not None:
                     shown[directory][key.name] = value
-    if as_json:
+    if args.json:
         print(json.dumps(document("features", {**shown, "errors": faults}), indent=2))
     else:
-        _print_values(shown, readers)
+        _print_values(shown, found)
     for fault in faults:
         print(f"drainwise: {fault}", file=sys.stderr)
     return 1 if faults else 0
@@ -93,14 +74,14 @@ def _print_values(shown: Shown, readers: dict[str, FeatureReader]) -> None:
             print("  (no keys)")
 
 
-def _check(readers: dict[str, FeatureReader], as_json: bool) -> int:
+def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from drainwise.features.check import ERROR, WARNING, check, worst
-    from drainwise.features.facts import JOB, MACHINE
 
-    verdicts = check(readers.get(MACHINE), readers.get(JOB), int(time.time()))
-    if as_json:
+    found = readers(args)
+    verdicts = check(found.get(MACHINE), found.get(JOB), int(time.time()))
+    if args.json:
         shown = {"worst": worst(verdicts), "verdicts": [asdict(verdict) for verdict in verdicts]}
         print(json.dumps(document("features check", shown), indent=2))
     else:
@@ -115,3 +96,130 @@ def _line(verdict: KeyVerdict) -> str:
     value = "" if verdict.value is None else f"{verdict.value}  "
     rule = "" if verdict.rule == "present" else f"[{verdict.rule}] "
     return f"{verdict.level:<8} {verdict.directory:<8} {verdict.key or '-':<20} {value}{rule}{verdict.detail}".rstrip()
+
+
+def _serve(args: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
+    from drainwise.features.serve import FeatureServer, tls_context
+
+    if args.key and not args.certificate:
+        raise UsageError("--key without --certificate: expected both, or the key in the certificate's file")
+    context = tls_context(args.certificate, args.key) if args.certificate else None
+    with FeatureServer(args.root, args.host, args.port, context) as server:
+        if context is None and not ipaddress.ip_address(server.server_address[0]).is_loopback:
+            print("drainwise: http beyond this machine: tokens can be read on the way (--certificate)", file=sys.stderr)
+        print(f"serving {server.root} at {server.url} (stop with Ctrl-C)", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
+    return 0
+
+
+def _locate(args: argparse.Namespace) -> int:
+    """Print the variables; 1 and nothing where the cloud has no such keys."""
+    found = find_locations(args.metadata, args.kept)
+    for variable, location in found.items():
+        print(f"export {variable}={shlex.quote(location)}")
+    return 0 if found else 1
+
+
+def _end_machine(args: argparse.Namespace) -> int:
+    """Run the site's command; its exit code. Raises FeatureError where there is none that is safe to run."""
+    return shut_down(readable(args, MACHINE))
+
+
+def _asked(directories: tuple[str, ...], answer: Callable[..., int]) -> Callable[[argparse.Namespace], int]:
+    """Return what prints the answer to a question about these directories, in whole numbers.
+
+    It raises FeatureError where the site does not say.
+    """
+
+    def run(args: argparse.Namespace) -> int:
+        print(answer(args, *(readable(args, directory) for directory in directories)))
+        return 0
+
+    return run
+
+
+_BOTH = (MACHINE, JOB)
+_QUESTIONS: dict[str, tuple[str, tuple[str, ...], Callable[..., int]]] = {
+    "left": (
+        "seconds that this job may still run, by its limit and all planned shutdowns",
+        _BOTH,
+        lambda _, machine, job: questions.time_left(machine, job, int(time.time())),
+    ),
+    "ran": (
+        "seconds since the batch system started this job",
+        (JOB,),
+        lambda _, job: questions.time_since_start(job, int(time.time())),
+    ),
+    "rest": (
+        "seconds that work of --work HS06 seconds takes on this job's cores",
+        (JOB,),
+        lambda args, job: round(args.work / questions.power(job)),
+    ),
+    "shutdown": (
+        "when this job must be gone or its host shuts down, in UNIX seconds",
+        _BOTH,
+        lambda _, machine, job: questions.planned_shutdown_time(machine, job, int(time.time())),
+    ),
+    "threads": (
+        "threads that this job may start: its cores",
+        (JOB,),
+        lambda _, job: questions.known(job, "allocated_cpu"),
+    ),
+    "slots": (
+        "job slots of the host that this job holds, by its share of the cores",
+        _BOTH,
+        lambda _, machine, job: questions.slots(machine, job),
+    ),
+    "disk": (
+        "bytes of scratch space that this job may use",
+        (JOB,),
+        lambda _, job: questions.known(job, "scratch_limit_bytes"),
+    ),
+    "memory": (
+        "bytes of memory that this job may use",
+        (JOB,),
+        lambda _, job: questions.known(job, "max_rss_bytes"),
+    ),
+}
+"""Use cases 1 to 8 of the draft, in its order: what is answered, about which directories, and how."""
+_WORK = option("--work S", "work left, HS06 s", number(0, 1e15), required=True)
+_SEEN = (*PLACES, option("--json", "print JSON"))
+COMMAND = Command(
+    "machine and job features: show, check, ask, serve",
+    actions={
+        "show": Command("print every key as a pilot reads it", _SEEN, _show),
+        "check": Command("judge every key against the specification; ends with 1 when one is an error", _SEEN, _check),
+        **{
+            name: Command(text, (*PLACES, *[_WORK][: name == "rest"]), _asked(places, answer), f"Print the {text}.")
+            for name, (text, places, answer) in _QUESTIONS.items()
+        },
+        "serve": Command(
+            "serve the directories below DIR over http or https, read-only",
+            (
+                option("root DIR", None),
+                option("--host HOST", "address to listen on (default: %(default)s)", default="127.0.0.1"),
+                option("--port PORT", "port (default: a free one, which is printed)", whole(0, 65535), default=0),
+                option("--certificate FILE", "serve https: the certificate with its chain, PEM"),
+                option("--key FILE", "the certificate's private key, PEM (default: in the same file)"),
+            ),
+            _serve,
+        ),
+        "locate": Command(
+            "print the variables by which a virtual machine finds its features, as lines for a shell",
+            (
+                option("--metadata URL", "the cloud's metadata (default: %(default)s)", default=ADDRESS),
+                option("--kept FILE", "what was found, so that the cloud is asked once (%(default)s)", default=KEPT),
+            ),
+            _locate,
+        ),
+        "end-machine": Command(
+            "run the command that $MACHINEFEATURES/shutdown_command names: this virtual machine is destroyed",
+            PLACES,
+            _end_machine,
+        ),
+        "write": WRITE,
+        "remove": REMOVE,
+    },
+)

@@ -8,46 +8,19 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 
+from drainwise.cli.command_line.options import Command, option
 from drainwise.facts.errors import DrainwiseError, UsageError
-from drainwise.install.defaults import not_yet_in_force, without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
-from drainwise.install.expected_files import KEPT, LIBRARY, forget_tree, keep_tree
+from drainwise.install.expected_files import KEPT, LIBRARY, forget_tree, keep_tree, not_yet_in_force, without_the_sites
 from drainwise.install.package import command_text, put_in_place, take_away
-from drainwise.install.prolog_scripts import PLACE, prolog_scripts
 from drainwise.install.removal import live_configuration, may_have_orders, removal_of
-from drainwise.install.renamed_units import rename_units, with_new_names
-from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
+from drainwise.install.rendered_tree import RenderedFile, read_tree, rename_units, with_new_names, write_tree
+from drainwise.install.templates import PLACE, prolog_scripts
 
-COMMAND, _PYTHON = "/usr/bin/drainwise", "/usr/bin/python3"
+COMMAND_PLACE, _PYTHON = "/usr/bin/drainwise", "/usr/bin/python3"
 
 _OWN = "drainwise"
 _PLACES = re.compile(r'#!(\S+) -IS\n.*?^sys\.path\.append\("([^"]+)"\)$', re.DOTALL | re.MULTILINE)
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "put this package, its command and a rendered tree in place on a machine where jobs run"
-    parser = subparsers.add_parser("install", help=text, description=f"{text}; again: replace what is there")
-    parser.add_argument("--tree", metavar="DIR", help="what `drainwise config … --out DIR` wrote for this machine")
-    parser.add_argument(
-        "--defaults",
-        metavar="DIR",
-        help="the tree of a package: its files are written where the site has rendered or edited none",
-    )
-    parser.add_argument(
-        "--remove",
-        action="store_true",
-        help="take them away: last the package; what the batch system's configuration names stays, and does nothing",
-    )
-    parser.add_argument("--files-only", action="store_true", help="only files of a tree: the package is there already")
-    parser.add_argument(
-        "--library", metavar="DIR", help=f"where the package goes (default: as the tree says, else {LIBRARY})"
-    )
-    parser.add_argument("--python", metavar="FILE", help=f"what runs it (default: as the tree says, else {_PYTHON})")
-    parser.add_argument("--command", metavar="FILE", dest="program", default=COMMAND, help="default: %(default)s")
-    text = f"put the prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"
-    parser.add_argument("--prologs", action="store_true", help=text)
-    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -155,3 +128,28 @@ def _is_anothers(program: str) -> bool:
             return "written by `drainwise install`" not in stream.read(400)
     except OSError as fault:
         raise UsageError(f"--command {program}: {fault.strerror}") from None
+
+
+_ABOUT = "put this package, its command and a rendered tree in place on a machine where jobs run"
+COMMAND = Command(
+    _ABOUT,
+    (
+        option("--tree DIR", "what `drainwise config … --out DIR` wrote for this machine"),
+        option(
+            "--defaults DIR", "the tree of a package: its files are written where the site has rendered or edited none"
+        ),
+        option(
+            "--remove",
+            "take them away: last the package; what the batch system's configuration names stays, and does nothing",
+        ),
+        option("--files-only", "only files of a tree: the package is there already"),
+        option("--library DIR", f"where the package goes (default: as the tree says, else {LIBRARY})"),
+        option("--python FILE", f"what runs it (default: as the tree says, else {_PYTHON})"),
+        option("--command FILE", "default: %(default)s", dest="program", default=COMMAND_PLACE),
+        option(
+            "--prologs", f"put the prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"
+        ),
+    ),
+    run,
+    f"{_ABOUT}; again: replace what is there",
+)

@@ -9,40 +9,31 @@ import os
 import sys
 from collections.abc import Sequence
 
+from drainwise.cli.command_line.options import option
 from drainwise.cli.screen.wanted import PilotFilter
+from drainwise.cli.site_file import SITE, site_of
 from drainwise.facts.errors import UsageError
 from drainwise.journal.read import PassedOver, files_of, names_in
 from drainwise.journal.views import VIEWS, views_in
 from drainwise.pool.identity import ANYBODY, PilotIdentity, identity_of
-from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig
+from drainwise.siteconfig import SiteConfig
 from drainwise.systems.find import offering
 from drainwise.systems.system import System
 
-_IDENTITY = {
-    "vo": ("VO", "of this virtual organisation"),
-    "ce_job": ("ID", "with this job id at the computing element"),
-}
-
-
-def add_journal_options(parser: argparse.ArgumentParser) -> None:
-    """Add --journal and --site."""
-    parser.add_argument(
-        "--journal", metavar="FILE", help="the journal (default: [journal] file, or the agent's in [agent] state_dir)"
-    )
-    parser.add_argument(
-        "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
-    )
-
-
-def add_identity_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name who sent a pilot."""
-    for name, what in _IDENTITY.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar=what[0], help=f"only pilots {what[1]}")
+JOURNAL = (
+    option("--journal FILE", "the journal (default: [journal] file, or the agent's in [agent] state_dir)"),
+    SITE,
+)
+IDENTITY = (
+    option("--vo VO", "only pilots of this virtual organisation"),
+    option("--ce-job ID", "only pilots with this job id at the computing element"),
+)
+"""Who sent a pilot."""
 
 
 def wanted_identity(args: argparse.Namespace) -> PilotIdentity:
     """Return who must have sent a pilot by those options, bounded as the journal has it. Raises UsageError."""
-    values = {name: value for name in _IDENTITY if (value := getattr(args, name)) is not None}
+    values = {name: value for name in ("vo", "ce_job") if (value := getattr(args, name)) is not None}
     wanted = identity_of(values) or ANYBODY
     for name in values:
         if not getattr(wanted, name):
@@ -57,7 +48,7 @@ def journal_files(args: argparse.Namespace) -> list[str]:
     """
     path = args.journal
     if path is None:
-        site = _site_of(args)
+        site = site_of(args)
         path = site.journal.file or _kept_journal(site)
     files = files_of(path)
     if not files:
@@ -87,15 +78,9 @@ def readable_files(args: argparse.Namespace) -> tuple[list[str], bool]:
 
 
 def _views(args: argparse.Namespace) -> list[str]:
-    places = _agent_places(_site_of(args))
+    places = _agent_places(site_of(args))
     found = sorted(path for place in places for path in glob.glob(f"{glob.escape(place)}/*{VIEWS}"))
     return [view for path in found for view in views_in(path)]
-
-
-def _site_of(args: argparse.Namespace) -> SiteConfig:
-    from drainwise.cli.pool_options import site_of
-
-    return site_of(args)
 
 
 def _kept_journal(site: SiteConfig) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from drainwise import __version__
 from drainwise.cli.command_line.commands import COMMANDS
 from drainwise.cli.command_line.faults import VARIABLE, in_words, is_of_output
-from drainwise.cli.command_line.late_packages import missed, stood_in
+from drainwise.cli.command_line.options import build
 from drainwise.cli.command_line.output import give_up_output, open_what_is_closed, say, spell_what_it_lacks
 from drainwise.cli.command_line.parser import CommandParser, MainParser
 from drainwise.common.printable import printable
@@ -65,20 +65,15 @@ def _run_and_flush(words: Sequence[str]) -> int:
 def _run(words: Sequence[str]) -> int:
     parser, subparsers = _parser()
     asked = next((word for word in words if not word.startswith("-")), None)
-    module = None
-    with stood_in() as missing:
-        for name, text in COMMANDS.items():
-            if name == asked:
-                module = importlib.import_module(f"drainwise.cli.{name}")
-                module.add_parser(subparsers)
-            else:
-                subparsers.add_parser(name, help=text)
+    for name, text in COMMANDS.items():
+        if name == asked:
+            build(subparsers, name, importlib.import_module(f"drainwise.cli.{name}").COMMAND)
+        else:
+            subparsers.add_parser(name, help=text)
     args = parser.parse_args(words, argparse.Namespace(words=tuple(words)))
-    if module is None:
+    if asked not in COMMANDS:
         parser.error("a command is needed")
-    if missing:
-        raise missed(missing)
-    return int(module.run(args))
+    return int(args.run(args))
 
 
 def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[CommandParser]]:
@@ -94,7 +89,6 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[Comma
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser with all commands and their options, for manual pages and completion."""
     parser, subparsers = _parser()
-    with stood_in():
-        for name in COMMANDS:
-            importlib.import_module(f"drainwise.cli.{name}").add_parser(subparsers)
+    for name in COMMANDS:
+        build(subparsers, name, importlib.import_module(f"drainwise.cli.{name}").COMMAND)
     return parser

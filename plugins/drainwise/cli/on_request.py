@@ -7,16 +7,15 @@ import os
 import pwd
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from drainwise.agent.cycle import AgentCycle, Cycle
 from drainwise.agent.lock import AgentLock
-from drainwise.agent.loop import is_thrown
 from drainwise.agent.settings import AgentSettings
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, requests_of, setup_of
 from drainwise.cli.arguments import only_one
+from drainwise.cli.command_line.options import Option, option
 from drainwise.cli.pool_options import settings_of
 from drainwise.cli.screen.layout import folded, standard_output
-from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
 from drainwise.cli.shutdown import TIMES, parse_time
 from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
@@ -24,8 +23,10 @@ from drainwise.facts.errors import PoolError, UsageError
 from drainwise.facts.units import clock
 from drainwise.journal.memory import Noted
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.plan_json import as_json
 from drainwise.requests.request import AdminRequest, request_as_json
+
+if TYPE_CHECKING:
+    from drainwise.agent.cycle import Cycle
 
 _DRY_RUN = "dry run: nothing was ordered; --act orders it"
 _AFTERWARDS = "the agent, or drainwise reclaim --once --act, does that afterwards"
@@ -37,12 +38,14 @@ _PATIENCE = 60.0  # seconds that a cycle of another command may take
 _LONGEST_REASON = 500
 
 
-def add_request_options(parser: argparse.ArgumentParser, what: argparse._ActionsContainer) -> None:
-    """Add --by and --reason; --cancel and --list to the options `what`, of which one is taken."""
-    parser.add_argument("--by", metavar="TIME", help=f"when it must be done: {TIMES.partition('expected ')[2]}")
-    parser.add_argument("--reason", default="", help="why, for the journal and whoever reads it")
-    what.add_argument("--cancel", metavar="NAME", help="cancel a request: what it ordered is withdrawn")
-    what.add_argument("--list", action="store_true", help="show the requests that stand")
+def request_options(one_of: str) -> tuple[Option, ...]:
+    """Return --by, --reason, --cancel and --list; one_of: of these last, MAY or MUST."""
+    return (
+        option("--by TIME", f"when it must be done: {TIMES.partition('expected ')[2]}"),
+        option("--reason REASON", "why, for the journal and whoever reads it", default=""),
+        option("--cancel NAME", "cancel a request: what it ordered is withdrawn", one_of=one_of),
+        option("--list", "show the requests that stand", one_of=one_of),
+    )
 
 
 def request_of(args: argparse.Namespace, now: int) -> AdminRequest:
@@ -74,6 +77,8 @@ def run_request(args: argparse.Namespace, request: AdminRequest) -> int:
     The agent that acts on this pool, where there is one, carries it out in its next cycle. Raises PoolError when the
     batch system does not answer, UsageError when the request cannot be kept.
     """
+    from drainwise.agent.loop import is_thrown  # what it needs is missed now, and not when the request is kept
+
     setup, files, lock = setup_of(args), requests_of(args), lock_of(args)
     if not args.act:
         return _shown(args, _one_cycle(args, setup, request), request, [_DRY_RUN])
@@ -94,6 +99,8 @@ def run_request(args: argparse.Namespace, request: AdminRequest) -> int:
 
 def cancel_request(args: argparse.Namespace) -> int:
     """Cancel the request that --cancel names and withdraw its orders; return the exit code. Raises as `run_request`."""
+    from drainwise.agent.loop import is_thrown
+
     setup, files, lock = setup_of(args), requests_of(args), lock_of(args)
     request = files.cancel(args.cancel, int(time.time()))
     cancelled = f"{request.in_words()}: cancelled"
@@ -163,6 +170,9 @@ def _carried_out(lock: AgentLock) -> str:
 
 def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest | None = None) -> Cycle:
     """Do one cycle for the requests alone: those that stand, and one that is not kept yet."""
+    from drainwise.agent.cycle import AgentCycle
+    from drainwise.agent.loop import is_thrown
+
     path = journal_path(args)
     return AgentCycle(
         setup.pool,
@@ -179,6 +189,9 @@ def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest
 
 def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes: list[str]) -> int:
     """Show what a cycle decided and did. Raises PoolError when it was not done to its end."""
+    from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
+    from drainwise.reclaim.plan_json import as_json
+
     if cycle.plan is not None and args.json:
         acts = () if cycle.outcome is None else cycle.outcome.acts
         withdrawn = () if cycle.outcome is None else cycle.outcome.withdrawn

@@ -8,7 +8,8 @@ import os
 import socket
 
 from drainwise.cli.arguments import fine_seconds, whole
-from drainwise.cli.feature_commands.places import add_metadata_option, with_metadata
+from drainwise.cli.command_line.options import MUST, Command, Option, option
+from drainwise.cli.feature_places import METADATA, with_metadata
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.settings import WHILE_DRAINING, PilotSettings
 
@@ -31,78 +32,6 @@ _SECONDS = {
     "poll": "look at the site's orders and the queue that often",
     "idle_limit": "leave when there was nothing to run for so long",
 }
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its one sub-command."""
-    parser = subparsers.add_parser("pilot", help="run payloads on leased cores, and tell the site what it would waste")
-    actions = parser.add_subparsers(dest="action", metavar="run", required=True)
-    text = "run payloads on leased cores until none is left, the lease ends or the site wants the cores back"
-    action = actions.add_parser("run", help=text, description=text)
-    action.add_argument(
-        "--cores", type=whole(), metavar="N", help="cores (default: all that $JOBFEATURES says; narrows it)"
-    )
-    action.add_argument(
-        "--seconds",
-        type=fine_seconds(),
-        metavar="DURATION",
-        help="length from now, seconds or such as 2h (default: what $JOBFEATURES says; narrows it)",
-    )
-    source = action.add_mutually_exclusive_group(required=True)
-    source.add_argument("--queue", metavar="DIR", help="directory of payloads, NAME.json each")
-    source.add_argument(
-        "--payload-command", metavar="COMMAND", help="shell command that prints one JSON payload per line"
-    )
-    action.add_argument("--directory", metavar="DIR", default=".", help="startup directory (default: the current one)")
-    for name, text in _SECONDS.items():
-        default = getattr(_DEFAULTS, name)
-        option = f"--{name.replace('_', '-')}"
-        action.add_argument(
-            option,
-            type=fine_seconds(),
-            metavar="DURATION",
-            default=default,
-            help=f"seconds, or such as 2m: {text} (default: {default:g})",
-        )
-    action.add_argument(
-        "--while-draining",
-        choices=WHILE_DRAINING,
-        default=_DEFAULTS.while_draining,
-        help="what may start while the pilot is ordered to leave (default: %(default)s)",
-    )
-    action.add_argument(
-        "--priority-factor",
-        type=whole(),
-        metavar="N",
-        default=_DEFAULTS.priority_factor,
-        help="worth of this pilot among its user's own, higher is better (default: %(default)s)",
-    )
-    action.add_argument(
-        "--estimate",
-        metavar="RECORDS",
-        help="expect of payloads what this file of finished ones says of their task; it is followed while it grows",
-    )
-    _add_chunk_options(action)
-    add_metadata_option(action)
-    action.add_argument(
-        "--end-machine",
-        action="store_true",
-        help="in a virtual machine: at the end run the command that $MACHINEFEATURES/shutdown_command names",
-    )
-    action.add_argument(
-        "--ignore-orders", action="store_true", help="report, and take no notice of anything (for rehearsals)"
-    )
-    action.add_argument(
-        "--return-memory",
-        type=whole(0),
-        metavar="MIB",
-        default=0,
-        help="MiB of memory that it gives back with each core that the site asks for (default: %(default)s)",
-    )
-    action.add_argument(
-        "--whole-lease", action="store_true", help="never give back some of the cores, only all of them at the end"
-    )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -160,26 +89,6 @@ def run(args: argparse.Namespace) -> int:
     return _end_machine(environment) if args.end_machine else 0
 
 
-def _add_chunk_options(action: argparse.ArgumentParser) -> None:
-    action.add_argument(
-        "--chunks",
-        type=whole(0, MOST_CHUNKS),
-        metavar="N",
-        default=0,
-        help="ask for N further jobs on this node, pilots that share the --queue and can leave one by one (0)",
-    )
-    action.add_argument(
-        "--chunk-cores", type=whole(1), metavar="N", help="cores of each of them (default: as many as this pilot has)"
-    )
-    action.add_argument(
-        "--chunk-option",
-        action="append",
-        metavar="TEXT",
-        default=[],
-        help="further option of sbatch for them, or further line of their submit description; can be repeated",
-    )
-
-
 def _chunks(
     args: argparse.Namespace,
     pilot: str,
@@ -226,3 +135,72 @@ def pilot_id() -> str:
     """Return a name that no other pilot has, with random letters: process numbers may be a job's own."""
     host = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in socket.gethostname()[:40])
     return f"{host}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def _of_seconds(name: str, text: str) -> Option:
+    default = getattr(_DEFAULTS, name)
+    about = f"seconds, or such as 2m: {text} (default: {default:g})"
+    return option(f"--{name.replace('_', '-')} DURATION", about, fine_seconds(), default=default)
+
+
+_RUN = Command(
+    "run payloads on leased cores until none is left, the lease ends or the site wants the cores back",
+    (
+        option("--cores N", "cores (default: all that $JOBFEATURES says; narrows it)", whole()),
+        option(
+            "--seconds DURATION",
+            "length from now, seconds or such as 2h (default: what $JOBFEATURES says; narrows it)",
+            fine_seconds(),
+        ),
+        option("--queue DIR", "directory of payloads, NAME.json each", one_of=MUST),
+        option("--payload-command COMMAND", "shell command that prints one JSON payload per line", one_of=MUST),
+        option("--directory DIR", "startup directory (default: the current one)", default="."),
+        *(_of_seconds(name, text) for name, text in _SECONDS.items()),
+        option(
+            "--while-draining",
+            "what may start while the pilot is ordered to leave (default: %(default)s)",
+            choices=WHILE_DRAINING,
+            default=_DEFAULTS.while_draining,
+        ),
+        option(
+            "--priority-factor N",
+            "worth of this pilot among its user's own, higher is better (default: %(default)s)",
+            whole(),
+            default=_DEFAULTS.priority_factor,
+        ),
+        option(
+            "--estimate RECORDS",
+            "expect of payloads what this file of finished ones says of their task; it is followed while it grows",
+        ),
+        option(
+            "--chunks N",
+            "ask for N further jobs on this node, pilots that share the --queue and can leave one by one (0)",
+            whole(0, MOST_CHUNKS),
+            default=0,
+        ),
+        option("--chunk-cores N", "cores of each of them (default: as many as this pilot has)", whole(1)),
+        option(
+            "--chunk-option TEXT",
+            "further option of sbatch for them, or further line of their submit description; can be repeated",
+            action="append",
+            default=[],
+        ),
+        METADATA,
+        option(
+            "--end-machine",
+            "in a virtual machine: at the end run the command that $MACHINEFEATURES/shutdown_command names",
+        ),
+        option("--ignore-orders", "report, and take no notice of anything (for rehearsals)"),
+        option(
+            "--return-memory MIB",
+            "MiB of memory that it gives back with each core that the site asks for (default: %(default)s)",
+            whole(0),
+            default=0,
+        ),
+        option("--whole-lease", "never give back some of the cores, only all of them at the end"),
+    ),
+    run,
+)
+COMMAND = Command(
+    "run payloads on leased cores, and tell the site what it would waste", actions={"run": _RUN}, metavar="run"
+)

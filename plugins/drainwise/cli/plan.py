@@ -8,49 +8,17 @@ import json
 import time
 
 from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
-from drainwise.cli.arguments import add_filters, only_one, seconds, wanted_of, whole
-from drainwise.cli.command_line.one_decision import without_collection
-from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
+from drainwise.cli.arguments import filters, only_one, seconds, wanted_of, whole
+from drainwise.cli.command_line.options import Command, option
+from drainwise.cli.pool_options import DECISION, open_pool, settings_of, without_collection
 from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
-from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.prices import for_comparison
 from drainwise.reclaim.quota import WhatIf, balance_for
-
-_WITH_CORES = "; with --cores: plan for theirs alone, over quota or not"
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "what a reclaim cycle would do now, and why"
-    parser = subparsers.add_parser("plan", help=text, description=text)
-    add_pool_options(parser)
-    parser.add_argument(
-        "--cores",
-        type=whole(1, 999_999_999),
-        metavar="N",
-        help="plan for N cores, whatever is owed and without a cycle's limits",
-    )
-    add_filters(parser, "pilots of each user, those with an order first", _WITH_CORES)
-    parser.add_argument(
-        "--by", metavar="TIME", help="with --cores: as `drainwise reclaim --cores N --by TIME` would order them"
-    )
-    parser.add_argument(
-        "--horizon",
-        type=seconds(),
-        metavar="DURATION",
-        help="the cores must be back within this: seconds, or such as 2h (default: the site's)",
-    )
-    parser.add_argument(
-        "--all", action="store_true", help="show every pilot that is spared, and not just 50 of each user"
-    )
-    parser.add_argument(
-        "--snapshot", metavar="FILE", help="decide on what `drainwise snapshot` wrote, at the time when it did"
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from drainwise.reclaim.decide.decision import make_plan
+
     settings = settings_of(args)
     if args.policy is not None:
         settings = for_comparison(settings)
@@ -91,7 +61,7 @@ def _run(args: argparse.Namespace) -> int:
     history = dataclasses.replace(history, requests=requests)
     plan = make_plan(snapshot, snapshot.taken, settings, history, what_if, is_for_demand=args.by is None)
     if args.json:
-        from drainwise.cli.screen.plan_part import plan_as_json
+        from drainwise.cli.screen.tables import plan_as_json
 
         print(json_text(document("plan", plan_as_json(plan, wanted))))
         return 0
@@ -115,3 +85,24 @@ def _saved(path: str) -> Snapshot:
         return snapshot_from_json(value)
     except UsageError as fault:
         raise UsageError(f"{path}: {fault}") from None
+
+
+COMMAND = Command(
+    "what a reclaim cycle would do now, and why",
+    (
+        *DECISION,
+        option("--cores N", "plan for N cores, whatever is owed and without a cycle's limits", whole(1, 999_999_999)),
+        *filters(
+            "pilots of each user, those with an order first", "; with --cores: plan for theirs alone, over quota or not"
+        ),
+        option("--by TIME", "with --cores: as `drainwise reclaim --cores N --by TIME` would order them"),
+        option(
+            "--horizon DURATION",
+            "the cores must be back within this: seconds, or such as 2h (default: the site's)",
+            seconds(),
+        ),
+        option("--all", "show every pilot that is spared, and not just 50 of each user"),
+        option("--snapshot FILE", "decide on what `drainwise snapshot` wrote, at the time when it did"),
+    ),
+    run,
+)

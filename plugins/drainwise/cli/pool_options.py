@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
+from drainwise.cli.command_line.options import option
+from drainwise.cli.site_file import SITE, site_of
 from drainwise.common.printable import printable
 from drainwise.facts.client_rules import ANY_ATTRIBUTE, ATTRIBUTE
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.scope_rules import ScopeRules
-from drainwise.local.system import add_directory
+from drainwise.local.system import DIRECTORY_HELP
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy, policy_names
 from drainwise.reclaim.seen_pilots import StuckRules
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
-from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load_or_defaults
+from drainwise.siteconfig import SiteConfig
 from drainwise.systems.find import FALLBACK, named, offering, own, tried
 from drainwise.systems.system import System
 
 AUTO = "auto"
-
-
-def add_pool_option(parser: argparse.ArgumentParser) -> None:
-    """Add --pool, --directory and --site: all that opens a pool."""
-    parser.add_argument(
-        "--pool",
-        metavar="SYSTEM",
-        default=AUTO,
-        help="batch system: auto, htcondor, slurm, local, or that of an installed package (default: auto, which is"
-        " htcondor or slurm where it is configured, an installed one where that is, else local)",
-    )
-    add_directory(parser)
-    parser.add_argument(
-        "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
-    )
-
-
-def add_pool_options(parser: argparse.ArgumentParser) -> None:
-    """Add --pool, --directory, --site, --policy and --json."""
-    add_pool_option(parser)
-    names = ", ".join(POLICIES)
-    parser.add_argument("--policy", type=policy_name, metavar="NAME", help=f"{names}, or an installed one (the site's)")
-    parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")
 
 
 def policy_name(text: str) -> str:
@@ -51,6 +32,24 @@ def policy_name(text: str) -> str:
     if not is_policy(text):
         raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected one of {', '.join(policy_names())}, or {INSTALLED}")
     return text
+
+
+POOL = (
+    option(
+        "--pool SYSTEM",
+        "batch system: auto, htcondor, slurm, local, or that of an installed package (default: auto, which is"
+        " htcondor or slurm where it is configured, an installed one where that is, else local)",
+        default=AUTO,
+    ),
+    option("--directory DIR", DIRECTORY_HELP),
+    SITE,
+)
+"""All that opens a pool."""
+DECISION = (
+    *POOL,
+    option("--policy NAME", f"{', '.join(POLICIES)}, or an installed one (the site's)", policy_name),
+    option("--json", "print JSON: times in UNIX s, wastes in core-seconds"),
+)
 
 
 def system_of(args: argparse.Namespace, say: Callable[[str], None] = lambda _: None) -> System:
@@ -81,11 +80,6 @@ def open_pool(args: argparse.Namespace) -> Pool:
     """Open the pool of `system_of`; a warning on standard error where the local one takes over."""
     system = system_of(args, lambda text: print(f"drainwise: {printable(text)}", file=sys.stderr))
     return system.open_pool(site_of(args), args.directory)
-
-
-def site_of(args: argparse.Namespace) -> SiteConfig:
-    """Read the site file that was named, else the usual one where there is one."""
-    return load_or_defaults(DEFAULT_SITE_FILE if args.site is None else args.site)
 
 
 def settings_of(args: argparse.Namespace) -> ReclaimSettings:
@@ -131,3 +125,14 @@ def _scope(site: SiteConfig, system: System) -> ScopeRules:
             expected = f"conditions on {', '.join(system.scope_keys)}: {system.name} does not tell {unknown[0]} of jobs"
             raise ConfigurationError(site.file, section, key, row, expected)
     return site.scope
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through all pilots: it is not worth its time, at the end neither."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -12,20 +12,20 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from drainwise.agent.loop import Loop, is_thrown
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
-from drainwise.cli.arguments import add_filters, only_one, require_no_filter, seconds, wanted_of, whole
-from drainwise.cli.command_line.one_decision import without_collection
+from drainwise.cli.arguments import filters, only_one, require_no_filter, seconds, wanted_of, whole
+from drainwise.cli.command_line.options import MUST, Command, option
 from drainwise.cli.on_request import (
-    add_request_options,
     cancel_request,
     list_requests,
     request_of,
+    request_options,
     resume_demand,
     run_request,
 )
-from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of, system_of
+from drainwise.cli.pool_options import DECISION, open_pool, settings_of, system_of, without_collection
 from drainwise.cli.screen.layout import folded, standard_output
+from drainwise.cli.site_file import site_of
 from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.reclaim.quota import WhatIf, balance_for
@@ -35,40 +35,7 @@ if TYPE_CHECKING:
     from drainwise.cli.screen.wanted import PilotFilter
     from drainwise.reclaim.plan import Plan
 
-_WITH_CORES = "; with --cores: order theirs alone, over quota or not"
 _DRY_RUN = "dry run: no order was given; --act gives these orders"
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "order the pilots that cost least to give back cores that others are owed"
-    parser = subparsers.add_parser("reclaim", help=text, description=text)
-    how = parser.add_mutually_exclusive_group(required=True)
-    how.add_argument("--once", action="store_true", help="one cycle, then end")
-    how.add_argument("--loop", action="store_true", help="cycle after cycle until it gets SIGTERM; see docs/agent.md")
-    how.add_argument(
-        "--cores", type=whole(1, 999_999_999), metavar="N", help="N cores back by a time, whatever is owed: a request"
-    )
-    how.add_argument(
-        "--resume-demand", metavar="ACCOUNT", help="lift the pause of an account whose jobs did not start on cores"
-    )
-    add_request_options(parser, how)
-    add_filters(parser, "pilots of each user, those with an order first", _WITH_CORES)
-    parser.add_argument(
-        "--all", action="store_true", help="show every pilot that is spared, and not just 50 of each user"
-    )
-    parser.add_argument("--act", action="store_true", help="give the orders; without it, only show them")
-    parser.add_argument(
-        "--journal", metavar="FILE", help="append a JSON line for each event there (default: the site's journal)"
-    )
-    parser.add_argument(
-        "--period",
-        type=seconds(1, 86400),
-        metavar="DURATION",
-        help="with --loop: from the beginning of one cycle to the next, seconds or such as 2m (default: the site's)",
-    )
-    parser.add_argument("--standby", action="store_true", help="with --loop: wait while another agent acts")
-    add_pool_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -107,6 +74,8 @@ def _request(args: argparse.Namespace) -> int:
 
 
 def _once(args: argparse.Namespace) -> int:
+    from drainwise.agent.loop import is_thrown
+
     setup = setup_of(args)
     paused = setup.kill_switch if setup.acting and is_thrown(setup.kill_switch) else ""
     acting = setup.acting and not paused
@@ -146,6 +115,7 @@ def _loop(args: argparse.Namespace) -> int:
     """Run until TERM or INT. Raises UsageError for a wrong setup, PoolError when another agent acts."""
     from drainwise.agent.cycle import NullJournal
     from drainwise.agent.export.observers import observers_of
+    from drainwise.agent.loop import Loop
     from drainwise.agent.signals import AgentSignals
     from drainwise.common.service import Notifier
 
@@ -191,7 +161,7 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
 
 
 def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict[str, object]:
-    from drainwise.cli.screen.plan_part import plan_as_json
+    from drainwise.cli.screen.tables import plan_as_json
 
     outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts
@@ -208,3 +178,31 @@ def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict
         "withdrawn": [act.as_json() for act in withdrawn],
         **finished,
     }
+
+
+COMMAND = Command(
+    "order the pilots that cost least to give back cores that others are owed",
+    (
+        option("--once", "one cycle, then end", one_of=MUST),
+        option("--loop", "cycle after cycle until it gets SIGTERM; see docs/agent.md", one_of=MUST),
+        option("--cores N", "N cores back by a time, whatever is owed: a request", whole(1, 999_999_999), one_of=MUST),
+        option(
+            "--resume-demand ACCOUNT", "lift the pause of an account whose jobs did not start on cores", one_of=MUST
+        ),
+        *request_options(MUST),
+        *filters(
+            "pilots of each user, those with an order first", "; with --cores: order theirs alone, over quota or not"
+        ),
+        option("--all", "show every pilot that is spared, and not just 50 of each user"),
+        option("--act", "give the orders; without it, only show them"),
+        option("--journal FILE", "append a JSON line for each event there (default: the site's journal)"),
+        option(
+            "--period DURATION",
+            "with --loop: from the beginning of one cycle to the next, seconds or such as 2m (default: the site's)",
+            seconds(1, 86400),
+        ),
+        option("--standby", "with --loop: wait while another agent acts"),
+        *DECISION,
+    ),
+    run,
+)

@@ -11,10 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from drainwise.cli.arguments import add_limit, add_name_filters, wanted_of, whole
+from drainwise.cli.arguments import at_most, name_filters, wanted_of, whole
+from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.journal_options import (
-    add_identity_options,
-    add_journal_options,
+    IDENTITY,
+    JOURNAL,
     journal_files,
     require_known,
     say_passed_over,
@@ -24,39 +25,27 @@ from drainwise.cli.screen.layout import BOLD, Heading, Paper, folded, left_out, 
 from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.cli.text import document, json_text, write_whole
 from drainwise.facts.units import core_hours, duration
-from drainwise.journal.history import (
+from drainwise.journal.read import PassedOver
+from drainwise.journal.remembered import ReportedPart
+from drainwise.journal.report import (
+    DAY,
     IN_TIME,
     LATE,
     OPEN,
     VACATED,
     WITHDRAWN,
+    PartSums,
+    Report,
+    ReportedJournal,
     ReportedOrder,
-    ReportedPart,
-    reported_orders,
-    reported_parts,
+    Sums,
+    as_json,
+    report_on,
 )
-from drainwise.journal.read import PassedOver
-from drainwise.journal.remembered import unused_in
-from drainwise.journal.report import DAY, PartSums, Report, Sums, as_json, report_on
 
 _ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))
 """The ends of orders, and the turn in which each column is left out where the window is narrow."""
 _WIDER = "a wider window, a pipe or --json shows them"
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "who got an order, left in time and was vacated, and what was promised and wasted"
-    parser = subparsers.add_parser("report", help=text, description=text)
-    parser.add_argument(
-        "--days", type=whole(1, 3650), default=7, metavar="N", help="the last N days, in UTC (default: 7)"
-    )
-    add_name_filters(parser)
-    add_limit(parser, "rows of each table")
-    add_identity_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON: times in s, wastes in core-seconds")
-    parser.add_argument("--html", metavar="FILE", help="write one self-contained page with plots there; - prints it")
-    add_journal_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
     begin = now - now % DAY - (args.days - 1) * DAY
     passed_over = PassedOver()
     files = journal_files(args)
-    orders = [one for one in reported_orders(files, begin, passed_over) if _is_wanted(one, wanted)]
-    parts = [one for one in reported_parts(files, begin, passed_over) if _is_wanted(one, wanted)]
-    unused = unused_in(files, begin, now, passed_over)
+    read = ReportedJournal.read(files, begin, now, passed_over)
+    orders = [one for one in read.orders if _is_wanted(one, wanted)]
+    parts = [one for one in read.parts if _is_wanted(one, wanted)]
     if not orders and not parts:
         require_known(files, wanted)
-    report = report_on(orders, begin, now, None, None if wanted.is_some else unused, identity, parts)
+    report = report_on(orders, begin, now, None, None if wanted.is_some else read.unused, identity, parts)
     report = replace(report, passed_over=passed_over.lines)
     say_passed_over(passed_over)
     if args.html is not None:
@@ -160,3 +149,18 @@ def _cells(sums: Sums) -> list[str]:
     freed = "-" if sums.time_to_free is None else duration(round(sums.time_to_free))
     counts = (sums.ordered, *(sums.ended_as(end) for end, _ in _ENDS), sums.cores_freed)
     return [*map(str, counts), core_hours(sums.predicted), core_hours(sums.realised), freed]
+
+
+COMMAND = Command(
+    "who got an order, left in time and was vacated, and what was promised and wasted",
+    (
+        option("--days N", "the last N days, in UTC (default: 7)", whole(1, 3650), default=7),
+        *name_filters(),
+        at_most("rows of each table"),
+        *IDENTITY,
+        option("--json", "print JSON: times in s, wastes in core-seconds"),
+        option("--html FILE", "write one self-contained page with plots there; - prints it"),
+        *JOURNAL,
+    ),
+    run,
+)

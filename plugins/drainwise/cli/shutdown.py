@@ -10,6 +10,7 @@ import sys
 import time
 
 from drainwise.cli.arguments import seconds
+from drainwise.cli.command_line.options import MAY, Command, option
 from drainwise.cli.text import document
 from drainwise.common.local_file import make_public
 from drainwise.facts.errors import ConfigurationError, FeatureError, UsageError
@@ -20,28 +21,6 @@ from drainwise.node.settings import NodeSettings, load
 DEFAULT_GRACE_SECS = 3600
 DEFAULT_SETTINGS = "/etc/drainwise/node.conf"
 TIMES = "expected UNIX seconds, a date such as 2026-11-21T18:00 or 2026-11-21T18:00+01:00, or +2h, +30m, +1h30m"
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "plan, change, cancel or show the shutdown of this machine that its jobs are notified of"
-    parser = subparsers.add_parser("shutdown", help=text, description=text)
-    change = parser.add_mutually_exclusive_group()
-    change.add_argument("--at", metavar="TIME", help=f"plan it: {TIMES.partition('expected ')[2]}")
-    change.add_argument("--cancel", action="store_true", help="drop the plan")
-    parser.add_argument("--file", metavar="PATH", help="the plan (default: the shutdown_file of the settings)")
-    parser.add_argument(
-        "--grace",
-        metavar="DURATION",
-        type=seconds(),
-        help=f"least notice, seconds or such as 1h (default: grace_secs of the settings, else {DEFAULT_GRACE_SECS})",
-    )
-    parser.add_argument(
-        "--settings", metavar="PATH", default=DEFAULT_SETTINGS, help="the node's settings (default: %(default)s)"
-    )
-    parser.add_argument("--force", action="store_true", help="plan it although it is nearer than the grace")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -122,3 +101,22 @@ def parse_time(text: str, now: int, option: str = "--at") -> int:
 def local_time(time_secs: int) -> str:
     """Print UNIX seconds as local date and time with zone."""
     return datetime.datetime.fromtimestamp(time_secs).astimezone().isoformat(sep=" ")
+
+
+COMMAND = Command(
+    "plan, change, cancel or show the shutdown of this machine that its jobs are notified of",
+    (
+        option("--at TIME", f"plan it: {TIMES.partition('expected ')[2]}", one_of=MAY),
+        option("--cancel", "drop the plan", one_of=MAY),
+        option("--file PATH", "the plan (default: the shutdown_file of the settings)"),
+        option(
+            "--grace DURATION",
+            f"least notice, seconds or such as 1h (default: grace_secs of the settings, else {DEFAULT_GRACE_SECS})",
+            seconds(),
+        ),
+        option("--settings PATH", "the node's settings (default: %(default)s)", default=DEFAULT_SETTINGS),
+        option("--force", "plan it although it is nearer than the grace"),
+        option("--json", "print JSON"),
+    ),
+    run,
+)

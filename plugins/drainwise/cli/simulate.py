@@ -10,71 +10,30 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from drainwise.cli.arguments import number, whole
+from drainwise.cli.arguments import number, seconds, whole
+from drainwise.cli.command_line.options import MAY, Command, option
 from drainwise.cli.screen.layout import BOLD, Heading, Paper, standard_output, table
-from drainwise.cli.simulate_options import add_demand_options, add_site_options, policies, scenario_of
 from drainwise.cli.text import document, json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
-from drainwise.simulate.comparison import Watch
-from drainwise.simulate.policies.named import ONE_SHOT, POLICIES
-from drainwise.simulate.study import DOMINANT, Study, study
-from drainwise.simulate.text import HEADINGS, MEANINGS, cells, legend, notes, scenario_in_words, title
+from drainwise.pilot.decide.settings import WHILE_DRAINING
+from drainwise.simulate.policies.meanings import CLAIRVOYANT, MEANINGS
+from drainwise.simulate.scenario import DOMINANT, ESTIMATES, Scenario, site_settings
 from drainwise.simulate.trace import Trace, read_trace
 
+if TYPE_CHECKING:
+    from drainwise.simulate.comparison import Watch
+    from drainwise.simulate.study import Study
+
+_MOST_CORES = 1_000_000
+_SPAN = seconds(1)
+_AS_IN_SCENARIO = "shrinking chunk cores mix moments estimates error stuck liars silent while_draining arrivals seed"
 _LEFT_OUT = {"killed": 2, "draining": 2, "predicted": 4, "restarted": 3, "given": 5, "p50": 1}
 """Columns that go where the window is narrow, the largest number first."""
 _BAR = 40
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "what each way of taking cores back wastes, on a log of real jobs, held against the best possible"
-    names = "\n".join(f"  {name:<18}{meaning}" for name, meaning in MEANINGS.items())
-    parser = subparsers.add_parser(
-        "simulate",
-        help=text,
-        description=text,
-        epilog=f"policies:\n{names}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "trace", metavar="TRACE", help="a log in the Standard Workload Format, gzipped or not; -: input"
-    )
-    add_site_options(parser)
-    add_demand_options(parser)
-    group = parser.add_argument_group("the comparison")
-    group.add_argument(
-        "--policies",
-        type=policies,
-        metavar="P,…",
-        help="some of those below (all); the optimum is always there",
-    )
-    group.add_argument("--replications", type=whole(1, 10_000), default=5, metavar="N", help="runs (%(default)s)")
-    group.add_argument("--seed", type=whole(0, 2**31), default=1, metavar="N", help="of what is drawn (%(default)s)")
-    group.add_argument(
-        "--processes", type=whole(1, 1024), default=_cores(), metavar="N", help="at a time (as many as there are cores)"
-    )
-    group.add_argument(
-        "--dominant",
-        type=number(0, 1),
-        default=DOMINANT,
-        metavar="SHARE",
-        help="of the core-hours: all is shown again without a user or a group that has more (%(default)s)",
-    )
-    group.add_argument(
-        "--vary",
-        action="store_true",
-        help="also vary the error, the estimates, the liars and the horizon; takes longer",
-    )
-    shown = parser.add_argument_group("what is shown")
-    either = shown.add_mutually_exclusive_group()
-    either.add_argument("--json", action="store_true", help="print JSON: times in s, core-hours per core given back")
-    either.add_argument("--csv", action="store_true", help="print every decision as a row: times in s, core-seconds")
-    shown.add_argument("--html", metavar="FILE", help="write one self-contained page with plots there; implies --vary")
-    parser.set_defaults(run=run)
 
 
 def _cores() -> int:
@@ -83,6 +42,9 @@ def _cores() -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate and print; the exit code. Raises UsageError for the log, and for a page that cannot be written."""
+    from drainwise.simulate.policies.named import ONE_SHOT, POLICIES
+    from drainwise.simulate.study import study
+
     scenario = scenario_of(args)
     trace = read_trace(args.trace)
     if args.longest is not None:
@@ -167,6 +129,8 @@ def _command(args: argparse.Namespace) -> str:
 
 
 def _lines(found: Study, paper: Paper) -> list[str]:
+    from drainwise.simulate.text import HEADINGS, cells, legend, notes, scenario_in_words, title
+
     lines = [f"{scenario_in_words(found)}."]
     headings = [Heading(text, number=bool(place), spare=_LEFT_OUT.get(text, 0)) for place, text in enumerate(HEADINGS)]
     missing: list[str] = []
@@ -179,3 +143,151 @@ def _lines(found: Study, paper: Paper) -> list[str]:
     if missing:
         lines.append(f"(left out in this window: {', '.join(missing)})")
     return lines
+
+
+def scenario_of(args: argparse.Namespace) -> Scenario:
+    """Return the scenario by the options. Raises UsageError for what does not go together."""
+    same = {name: getattr(args, name) for name in _AS_IN_SCENARIO.split()}
+    site = site_settings(args.horizon, args.grace)
+    return Scenario(
+        **same,
+        lease=float(args.lease),
+        reclaimed=args.reclaim,
+        period=float(args.period),
+        step=float(args.step),
+        min_grace=int(args.min_grace),
+        site=site,
+    )
+
+
+def policies(text: str) -> tuple[str, ...]:
+    """Parse names after commas, each once; the clairvoyant optimum, that all are held against, is always there."""
+    from drainwise.simulate.policies.named import require_known
+
+    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        try:
+            require_known(name)
+        except UsageError as fault:
+            raise argparse.ArgumentTypeError(str(fault)) from None
+    return tuple(names if CLAIRVOYANT in names else [*names, CLAIRVOYANT])
+
+
+def share(text: str) -> float:
+    """Parse a share from 0 to 1 for argparse."""
+    return number(0, 1)(text)
+
+
+def _some_share(text: str) -> float:
+    value = share(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a share above 0, at most 1")
+    return value
+
+
+def _mix(text: str) -> tuple[tuple[int, float], ...]:
+    found: dict[int, float] = {}
+    for pair in text.split(","):
+        size, _, part = pair.partition(":")
+        try:
+            cores, portion = whole(1, 1024)(size.strip()), number(0, 1)(part.strip())
+        except argparse.ArgumentTypeError:
+            portion = cores = 0
+        if not portion or cores in found:
+            raise argparse.ArgumentTypeError(
+                f"{text[:80]!r}: expected a size from 1 to 1024 cores, each once, and its share: 8:0.5,64:0.5"
+            )
+        found[cores] = portion
+    return tuple(found.items())
+
+
+_USUAL = Scenario()
+_NAMES = "\n".join(f"  {name:<18}{meaning}" for name, meaning in MEANINGS.items())
+COMMAND = Command(
+    "what each way of taking cores back wastes, on a log of real jobs, held against the best possible",
+    (
+        option("trace TRACE", "a log in the Standard Workload Format, gzipped or not; -: input"),
+        "the site",
+        option("--cores N", "cores of the site (%(default)s)", whole(1, _MOST_CORES), default=_USUAL.cores),
+        option(
+            "--mix SIZE:SHARE,…",
+            "cores of a pilot, and the share of the site in such pilots: 8:0.5,64:0.5 (8:1)",
+            _mix,
+            default=_USUAL.mix,
+        ),
+        option(
+            "--lease DURATION",
+            "how long a pilot may stay; jobs that ask for more are left out (4d)",
+            _SPAN,
+            default=_USUAL.lease,
+        ),
+        option("--stuck SHARE", "pilots whose payloads hang (0)", share, default=0.0),
+        option("--liars SHARE", "pilots that claim to lose everything when ended (0)", share, default=0.0),
+        option("--silent SHARE", "pilots that report nothing (0)", share, default=0.0),
+        option("--shrinking SHARE", "pilots that can give back a part of their cores (0)", share, default=0.0),
+        "what is reclaimed",
+        option("--reclaim SHARE", "of the pilots' cores, at once (%(default)s)", _some_share, default=_USUAL.reclaimed),
+        option(
+            "--chunk N",
+            "cores of a waiting job: what is given back is of use in such chunks (%(default)s)",
+            whole(1, 1024),
+            default=_USUAL.chunk,
+        ),
+        option(
+            "--moments N",
+            "how often in each replication, each time from the untouched site (%(default)s)",
+            whole(1, 10_000),
+            default=_USUAL.moments,
+        ),
+        option("--horizon DURATION", "within which the cores must be back (2h)", _SPAN, default=7200),
+        option("--grace DURATION", "longest time to drain (1d)", _SPAN, default=86400),
+        option(
+            "--estimates",
+            "of run times: what jobs asked for, what their like took, or the truth (%(default)s)",
+            choices=ESTIMATES,
+            default=_USUAL.estimates,
+        ),
+        option("--error SIGMA", "of a log-normal factor that makes them worse (0)", number(0, 10), default=0.0),
+        option(
+            "--arrivals GROUP",
+            "no moments: this group of the log (user, where there is one group alone) is owed --reclaim of the cores "
+            "and its own jobs ask for them",
+            default="",
+        ),
+        option("--period DURATION", "how often the agent looks, with --arrivals (1m)", _SPAN, default=_USUAL.period),
+        option(
+            "--step DURATION", "how often a policy that decides over time is asked (5m)", _SPAN, default=_USUAL.step
+        ),
+        option(
+            "--min-grace DURATION",
+            "shortest time that site-default and site-least-waste let a pilot drain (5m)",
+            _SPAN,
+            default=_USUAL.min_grace,
+        ),
+        option(
+            "--while-draining",
+            "what pilots start when they were ordered to leave: see the reference pilot (%(default)s)",
+            choices=WHILE_DRAINING,
+            default=_USUAL.while_draining,
+        ),
+        option("--longest DURATION", "leave out jobs that ran longer (none): payloads are short then", _SPAN),
+        "the comparison",
+        option("--policies P,…", "some of those below (all); the optimum is always there", policies),
+        option("--replications N", "runs (%(default)s)", whole(1, 10_000), default=5),
+        option("--seed N", "of what is drawn (%(default)s)", whole(0, 2**31), default=1),
+        option("--processes N", "at a time (as many as there are cores)", whole(1, 1024), default=_cores()),
+        option(
+            "--dominant SHARE",
+            "of the core-hours: all is shown again without a user or a group that has more (%(default)s)",
+            share,
+            default=DOMINANT,
+        ),
+        option("--vary", "also vary the error, the estimates, the liars and the horizon; takes longer"),
+        "what is shown",
+        option("--json", "print JSON: times in s, core-hours per core given back", one_of=MAY),
+        option("--csv", "print every decision as a row: times in s, core-seconds", one_of=MAY),
+        option("--html FILE", "write one self-contained page with plots there; implies --vary"),
+    ),
+    run,
+    epilog=f"policies:\n{_NAMES}",
+)

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from drainwise import __version__
 from drainwise.cli.agent_place import history_of, journal_to_look_at
-from drainwise.cli.arguments import add_filters, fine_seconds, wanted_of
-from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
+from drainwise.cli.arguments import filters, fine_seconds, wanted_of
+from drainwise.cli.command_line.options import Command, option
+from drainwise.cli.pool_options import DECISION, open_pool, settings_of
 from drainwise.cli.screen.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, standard_output, table
 from drainwise.cli.screen.wanted import PilotFilter
@@ -40,26 +41,6 @@ _CUTTABLE = {"name", "user", "account", "node", "run"}
 _SHORTEST = {"name": 16}
 _SPARE = {"client": 4, "priority": 3, "report": 2, "remaining": 1}
 _WATCH = 5.0  # seconds
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "who is owed and uses what, and every pilot with its waste"
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = subparsers.add_parser("status", help=text, description=text, epilog=_DETAILS, formatter_class=raw)
-    add_pool_options(parser)
-    add_filters(parser, "pilots")
-    parser.add_argument("--sort", metavar="COLUMN[:desc]", help="order of the pilots (default: account, user, node)")
-    parser.add_argument("--format", metavar="COLUMN,...", help="only these columns of the pilots, for programs")
-    parser.add_argument("--noheader", action="store_true", help="with --format: without the line of names")
-    parser.add_argument(
-        "--watch",
-        metavar="DURATION",
-        nargs="?",
-        const=_WATCH,
-        type=fine_seconds(0.1, 86400),
-        help=f"again so often, seconds or such as 2m (default: {_WATCH:g}), until Ctrl-C",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -188,3 +169,24 @@ def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
     styles = [YELLOW if state(row) in {"ordered", "leaving"} else "" for row in rows]
     lines, missing = table(headings, [[column.text(row) for column in columns] for row in rows], paper, styles)
     return [paper.styled("Pilots", BOLD), *lines, *left_out(missing, paper, "see --format")]
+
+
+COMMAND = Command(
+    "who is owed and uses what, and every pilot with its waste",
+    (
+        *DECISION,
+        *filters("pilots"),
+        option("--sort COLUMN[:desc]", "order of the pilots (default: account, user, node)"),
+        option("--format COLUMN,...", "only these columns of the pilots, for programs"),
+        option("--noheader", "with --format: without the line of names"),
+        option(
+            "--watch DURATION",
+            f"again so often, seconds or such as 2m (default: {_WATCH:g}), until Ctrl-C",
+            fine_seconds(0.1, 86400),
+            nargs="?",
+            const=_WATCH,
+        ),
+    ),
+    run,
+    epilog=_DETAILS,
+)

@@ -9,12 +9,13 @@ import secrets
 import sys
 from functools import partial
 
+from drainwise.cli.command_line.options import MAY, Command, option
 from drainwise.cli.screen.layout import headings_of, standard_output, table
 from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.launch.backend import Backend, LaunchPlace
-from drainwise.local.system import add_directory
+from drainwise.local.system import DIRECTORY_HELP
 from drainwise.systems.find import OWN, named, offering, own
 from drainwise.systems.system import System
 from drainwise.validate import machine
@@ -35,31 +36,6 @@ LOCAL_BATCH = "local-batch"
 """The name in `drainwise launch` of the batch system that is LOCAL here."""
 RESOURCES = "resources"
 """The key of such a table that is ours: what each run asks for beside cores and memory."""
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "measure a request on 1, 2, 4 and 8 cores before it is submitted: time, size, memory, cores"
-    parser = subparsers.add_parser(
-        "validate",
-        help=text,
-        description=f"{text}. Ends with 0 when it has passed, 1 when it has failed. Interrupted or killed, it goes on"
-        " where it was when it is run again.",
-    )
-    parser.add_argument("request", metavar="REQUEST", help="a TOML file, or JSON where its name ends in .json")
-    parser.add_argument("--state", metavar="FILE", help=f"what is known so far (default: REQUEST{STATE})")
-    parser.add_argument(
-        "--backend", metavar="NAME", help=f"where its runs are jobs (default: as it began, else {LOCAL})"
-    )
-    accounts = " or ".join(f"{name} (default: {default})" for name, default in _accounts().items())
-    parser.add_argument("--account", metavar="NAME", help=f"whose quota its runs use, in {accounts}")
-    add_directory(parser)
-    act = parser.add_mutually_exclusive_group()
-    act.add_argument("--again", action="store_true", help="begin anew; what still runs of the last time is ended")
-    act.add_argument("--cancel", action="store_true", help="end what runs; the validation has failed then")
-    act.add_argument("--show", action="store_true", help="show what is known so far, and start nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -193,3 +169,24 @@ def _show(validation: Validation, as_values: bool) -> None:
     lines, _ = table(headings_of(*HEADINGS), rows(validation), standard_output())
     print("\n".join(lines))
     print(printable(verdict(validation)))
+
+
+_ABOUT = "measure a request on 1, 2, 4 and 8 cores before it is submitted: time, size, memory, cores"
+_ACCOUNTS = " or ".join(f"{name} (default: {default})" for name, default in _accounts().items())
+COMMAND = Command(
+    _ABOUT,
+    (
+        option("request REQUEST", "a TOML file, or JSON where its name ends in .json"),
+        option("--state FILE", f"what is known so far (default: REQUEST{STATE})"),
+        option("--backend NAME", f"where its runs are jobs (default: as it began, else {LOCAL})"),
+        option("--account NAME", f"whose quota its runs use, in {_ACCOUNTS}"),
+        option("--directory DIR", DIRECTORY_HELP),
+        option("--again", "begin anew; what still runs of the last time is ended", one_of=MAY),
+        option("--cancel", "end what runs; the validation has failed then", one_of=MAY),
+        option("--show", "show what is known so far, and start nothing", one_of=MAY),
+        option("--json", "print JSON"),
+    ),
+    run,
+    f"{_ABOUT}. Ends with 0 when it has passed, 1 when it has failed. Interrupted or killed, it goes on where it was"
+    " when it is run again.",
+)

@@ -90,10 +90,10 @@ def _must_be_regular(path: str, status: posix.stat_result) -> None:
         raise FeatureError(f"{shown(path)}: expected a regular file, found {kind_of(status.st_mode)}")
 
 
-def small_text(path: str, limit: int) -> str | None:
+def small_text(path: str, limit: int, dir_fd: int | None = None) -> str | None:
     """Return the text of a file as `read_small`, without blanks around it; None where none can be read."""
     try:
-        found = read_small(path, limit)
+        found = read_small(path, limit, dir_fd)
     except FeatureError:
         return None
     return None if found is None else found[0].decode("latin-1").strip()

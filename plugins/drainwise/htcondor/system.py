@@ -129,8 +129,8 @@ class HTCondor(System):
 
     def _findings_without_bindings(self, site: SiteConfig, fault: UsageError) -> Sequence[Finding]:
         """Inspect the files of an execute node; raises UsageError anywhere else: the agent needs the bindings, too."""
+        from drainwise.htcondor.setup.check import file_facts, judge_files, on_node, paths_on_node
         from drainwise.htcondor.setup.check_facts import PoolFacts
-        from drainwise.htcondor.setup.node_files import file_facts, judge_files, on_node, paths_on_node
         from drainwise.pool.finding import OK, Finding, judged
 
         here = self.machine_facts(site)
@@ -178,7 +178,7 @@ def _master_service() -> ServiceManager | None:
     """Return condor_master as the agent's service manager; None where this machine has no agent below it."""
     from drainwise.agent.health import ServiceManager
     from drainwise.htcondor.ads.query import htcondor2
-    from drainwise.htcondor.setup.master_log import endings_in, is_below_master, tail_of
+    from drainwise.htcondor.setup.machine_facts import endings_in, is_below_master, tail_of
 
     if not is_below_master(str(htcondor2.param.get("DAEMON_LIST") or "")):
         return None

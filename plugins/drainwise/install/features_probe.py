@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from drainwise.common.bounded_call import each_within
 from drainwise.facts.errors import FeatureError, PoolError
 from drainwise.features.read_http import ask
-from drainwise.install.features_unit import HOST, LOOPBACK
+from drainwise.install.templates import HOST, LOOPBACK
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged
 from drainwise.siteconfig.schema import SiteConfig
 

@@ -1,4 +1,7 @@
-"""Fill the templates of a batch system, and that of the agent's unit, with one site's values."""
+"""Fill the templates of a batch system, and of the units of agent and feature server, with one site's values.
+
+The prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux are ready: here they get their places.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import functools
 import os
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.install.rendered_tree import RenderedFile
@@ -109,3 +113,75 @@ def agent_unit(site: SiteConfig, pool: str, after: str) -> RenderedFile:
     watchdog = max(_LEAST_WATCHDOG, 10 * site.slurm.command_timeout)
     rendered = text("drainwise-agent.service.j2", pool=pool, after=after, watchdog=str(watchdog))
     return RenderedFile(UNIT, rendered)
+
+
+FEATURES_UNIT = "/etc/systemd/system/drainwise-features.service"
+
+HOST, _NODE = "%h", "node"
+"""What stands for a node's name in the URL."""
+LOOPBACK = {"localhost": "127.0.0.1", "127.0.0.1": "127.0.0.1", "::1": "::1"}
+_UNPRIVILEGED = 1024
+_PORTS = {"http": 80, "https": 443}
+
+
+def features_unit(site: SiteConfig, root: str, after: str) -> tuple[RenderedFile, ...]:
+    """Return the unit, to start after the service `after`; none where another machine or program serves the URL.
+
+    root: the directory of the jobs' trees: a path, or a command in `$(…)` that prints it. Nothing starts until it is
+    enabled.
+    """
+    url = site.features.url or ""
+    parts = urlsplit(url.replace(HOST, _NODE))
+    host = parts.hostname or ""
+    if host not in LOOPBACK and host.partition(".")[0] != _NODE:
+        return ()
+    if parts.path.strip("/"):
+        return ()  # drainwise serves at the top
+    port = parts.port or _PORTS[parts.scheme]
+    words = [site.agent.command, "features serve", root, f"--host {LOOPBACK.get(host, '0.0.0.0')} --port {port}"]  # noqa: S104 - as the site's URL says
+    secure = parts.scheme == "https"
+    if secure:
+        words.append(f"--certificate {site.features.certificate} --key {site.features.certificate_key}")
+    command = " ".join(words)
+    if root.startswith("$("):
+        command = f"/bin/sh -c 'exec {command}'".replace(root, f'"{root.replace("$", "$$")}"')
+    text = Renderer(site, template_dir("systemd", "systemd_templates"))
+    shown = url.replace(HOST, "%H")  # % is systemd's own, too
+    filled = text(
+        "drainwise-features.service.j2",
+        url=shown,
+        command=command,
+        after=after,
+        secure=secure,
+        low=port < _UNPRIVILEGED,
+    )
+    return (RenderedFile(FEATURES_UNIT, filled),)
+
+
+PLACE = "/usr/libexec/drainwise"
+"""Where they lie on a node: they call each other there."""
+_LIBRARY, _PYTHON = "/usr/share/drainwise", "/usr/bin/python3"
+_SOURCED = ("drainwise-job.sh", "drainwise.lua")
+
+
+def prolog_scripts(release: str, library: str, python: str) -> tuple[RenderedFile, ...]:
+    """Return the scripts; those that others call come first.
+
+    release: the directory of the package in use, which has them where it came from a wheel; else they are a working
+    copy's. library: the directory in which Python finds the package; python: the interpreter.
+    """
+    inside = os.path.join(release, "drainwise", "prolog_scripts")
+    source = inside if os.path.isdir(inside) else template_dir("prologs", "prolog_scripts")
+    found = []
+    for directory, _, names in os.walk(source):
+        for name in names:
+            path = os.path.join(directory, name)
+            with open(path, encoding="ascii") as stream:
+                text = (
+                    stream.read()
+                    .replace(f'"{_LIBRARY}"', f'"{library}"')
+                    .replace(f"exec {_PYTHON} ", f"exec {python} ")
+                )
+            place = f"{PLACE}/{os.path.relpath(path, source)}"
+            found.append(RenderedFile(place, text, 0o644 if name in _SOURCED else 0o755))
+    return tuple(sorted(found, key=lambda file: (file.path.count("/"), file.path)))

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from drainwise.common.local_file import Held
 from drainwise.common.service import Faults
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
@@ -17,7 +18,7 @@ from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
 from drainwise.local.store import DaemonStore
 from drainwise.node import JOB_STATUS
-from drainwise.node.site_notice import give_notice, write_job_slots
+from drainwise.node.site_notice import SiteNotice, give_notice, write_job_slots
 from drainwise.pilotad.node_reader import read_report, reasons_line
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.report import PilotReport
@@ -63,13 +64,10 @@ def report_of(
     cores: of the lease. patience: shared by the leases of a round.
     """
     try:
-        work = open_dir(work_directory(directory), uid=os.getuid())
+        with Held(open_dir(work_directory(directory), uid=os.getuid())) as work:
+            return read_report(work, os.getuid(), cores, JOB_STATUS, patience)
     except RefusedFile as refused:
         return None, (f"work: {refused.reason}",)
-    try:
-        return read_report(work, os.getuid(), cores, JOB_STATUS, patience)
-    finally:
-        os.close(work)
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,8 @@ class SiteNotices:
         self._written[job.run] = (told, now)
         fault = ""
         try:
-            give_notice(work_directory(directory), job.deadline, planned, int(now), client, part, answer)
+            notice = SiteNotice(job.deadline, planned, client, part, answer)
+            give_notice(work_directory(directory), notice, int(now))
             write_job_slots(work_directory(directory), slots)
         except FeatureError as error:
             fault = f"site notice: {error}"

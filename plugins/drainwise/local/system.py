@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -30,13 +29,8 @@ def default_directory() -> str:
     return os.path.join(state, "drainwise")
 
 
-def add_directory(parser: argparse.ArgumentParser) -> None:
-    """Add --directory."""
-    parser.add_argument(
-        "--directory",
-        metavar="DIR",
-        help=f"the local batch system's state (default: ${VARIABLE}, else ~/.local/state/drainwise)",
-    )
+DIRECTORY_HELP = f"the local batch system's state (default: ${VARIABLE}, else ~/.local/state/drainwise)"
+"""The help of the option --directory."""
 
 
 class Local(System):

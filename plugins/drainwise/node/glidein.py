@@ -19,6 +19,7 @@ import _stat as stat  # `stat` itself would be one more module for a hook to loa
 import posix
 import time
 
+from drainwise.common.local_file import Held
 from drainwise.facts import fact
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.node import JOB_STATUS
@@ -165,17 +166,12 @@ def glidein_report(
 def is_alive(directory: int, uid: int, now: int) -> bool:
     """Decide whether the startd with this open local directory has touched its log lately; `now` in UNIX s."""
     try:
-        log = open_dir(LOG, directory, uid)
+        with Held(open_dir(LOG, directory, uid)) as log:
+            logs = [status_of(name, log) for name in _STARTD_LOGS]
     except RefusedFile:
         return False
-    try:
-        for name in _STARTD_LOGS:
-            found = status_of(name, log)
-            if found is not None and stat.S_ISREG(found.st_mode) and found.st_uid == uid:
-                return now - found.st_mtime <= SILENT_AFTER
-    finally:
-        posix.close(log)
-    return False
+    own = [log for log in logs if log is not None and stat.S_ISREG(log.st_mode) and log.st_uid == uid]
+    return bool(own) and now - own[0].st_mtime <= SILENT_AFTER
 
 
 def read_glideins(
@@ -198,8 +194,7 @@ def read_glideins(
             stated = settings_in(config[0] if config is not None else b"")
             if settings is None or stated.stay > settings.stay:
                 settings = stated
-            execute = open_dir(EXECUTE, directory, uid)
-            try:
+            with Held(open_dir(EXECUTE, directory, uid)) as execute:
                 idle_since = max(idle_since, int(posix.fstat(execute).st_mtime))
                 for name in names_of_directories(execute):
                     is_payload = name.startswith("dir_") and name[4:].isdigit()
@@ -211,8 +206,6 @@ def read_glideins(
                         raise RefusedFile("too many payloads")
                     if payloads and time.monotonic() > end:
                         raise RefusedFile("not read in time")
-            finally:
-                posix.close(execute)
     finally:
         directories.close()
     return None if settings is None else glidein_report(payloads, settings, cores, begun, idle_since, now)
@@ -253,11 +246,8 @@ def report_glidein(scratch: str, cores: int | None, begun: int | None, heartbeat
     uid = posix.geteuid()
     report = None
     try:
-        sandbox = open_dir(scratch, None, uid)
-        try:
+        with Held(open_dir(scratch, None, uid)) as sandbox:
             report = read_glideins(local_directories(sandbox, uid), uid, cores, begun, now)
-        finally:
-            posix.close(sandbox)
     except RefusedFile as refused:
         say(f"the glidein's files: {refused.reason}; nothing is reported of it")
     if report is not None:

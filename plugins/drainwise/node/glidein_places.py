@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posix
 
+from drainwise.common.local_file import Held
 from drainwise.common.mounts import fuse_mounts_below
 from drainwise.facts.errors import RefusedFile
 from drainwise.node import DIRECTORIES
@@ -30,13 +31,9 @@ _DIRECTORY = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_NON
 def names_of_directories(directory: int, name: str = ".") -> list[str]:
     """Return the names of the directories in one, among its first thousand entries. Raises RefusedFile."""
     try:
-        opened = posix.open(name, _DIRECTORY, dir_fd=directory)
-        try:
-            with posix.scandir(opened) as entries:
-                first = zip(range(_MOST_ENTRIES), entries)
-                return [entry.name for _, entry in first if entry.is_dir(follow_symlinks=False)]
-        finally:
-            posix.close(opened)
+        with Held(posix.open(name, _DIRECTORY, dir_fd=directory)) as opened, posix.scandir(opened) as entries:
+            first = zip(range(_MOST_ENTRIES), entries)
+            return [entry.name for _, entry in first if entry.is_dir(follow_symlinks=False)]
     except OSError as error:
         raise RefusedFile(reason_of(error)) from error
 
@@ -44,11 +41,8 @@ def names_of_directories(directory: int, name: str = ".") -> list[str]:
 def has_glidein(scratch: str) -> bool:
     """Decide whether something in the job's directory, a path, looks like a glidein."""
     try:
-        sandbox = open_dir(scratch)
-        try:
+        with Held(open_dir(scratch)) as sandbox:
             return bool(places_of_glideins(sandbox))
-        finally:
-            posix.close(sandbox)
     except RefusedFile:
         return False
 
@@ -89,10 +83,8 @@ def local_directories(sandbox: int, uid: int) -> Generator[int, None, None]:
             place = _opened(sandbox, path, uid)
         except RefusedFile:
             continue
-        try:
+        with Held(place):
             yield place
-        finally:
-            posix.close(place)
 
 
 def _fuse_mounts(sandbox: int) -> frozenset[str]:
@@ -103,11 +95,8 @@ def _fuse_mounts(sandbox: int) -> frozenset[str]:
 def _opened(sandbox: int, path: str, uid: int) -> int:
     place = posix.dup(sandbox)
     for name in path.split("/") if path != "." else ():
-        try:
-            below = open_dir(name, place, uid)
-        finally:
-            posix.close(place)
-        place = below
+        with Held(place):
+            place = open_dir(name, place, uid)
     return place
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import posix
 
+from drainwise.common.local_file import Held
 from drainwise.facts.errors import ConfigurationError
 from drainwise.node.settings import NodeSettings, load
 
@@ -71,12 +72,10 @@ def read_bounded(path: str, limit: int, dir_fd: int | None = None) -> bytes:
     Raises OSError, also for a file of more than `limit` bytes: part of an ad would be taken for all of it.
     """
     descriptor = posix.open(path, _READ, dir_fd=dir_fd)
-    try:
+    with Held(descriptor):
         begin = posix.read(descriptor, _PIECE)
         # A file gives what is asked for until its end, so that one call is nearly always enough.
         return begin if len(begin) < min(_PIECE, limit + 1) else _read_whole(descriptor, limit, begin)
-    finally:
-        posix.close(descriptor)
 
 
 def read_input(limit: int) -> bytes:

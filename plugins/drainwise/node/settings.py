@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posix
 
+from drainwise.common.local_file import Held
 from drainwise.facts.errors import ConfigurationError
 
 TYPE_CHECKING = False
@@ -240,8 +241,6 @@ def _client_fault(name: str, value: str) -> str | None:
 def load(path: str) -> NodeSettings:
     """Read the file; raises ConfigurationError, or OSError when it cannot be read."""
     descriptor = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
-    try:
+    with Held(descriptor):
         content = posix.read(descriptor, _SIZE_LIMIT)
-    finally:
-        posix.close(descriptor)
     return parse(content.decode("ascii", "replace"), path)

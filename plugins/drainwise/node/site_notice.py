@@ -10,6 +10,7 @@ What a client must not see (`facts.clients`) is never written, and removed where
 
 from __future__ import annotations
 
+from drainwise.facts import fact
 from drainwise.facts.clients import PAPER
 from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, deadline_values, earlier_deadline, machine_values
@@ -34,38 +35,44 @@ def is_far(deadline: int | None, now: int) -> bool:
     return deadline is not None and deadline - now >= _FARTHEST
 
 
-def site_notice(
-    deadline: int | None,
-    planned: int | None,
-    now: int,
-    client: ClientProfile = PAPER,
-    part: PartialReturn | None = None,
-    answer: Acknowledgement | None = None,
-) -> SiteAd | None:
-    """Return the content of `.site.ad`; None when there must not be one. Parameters as for `give_notice`. Pure."""
-    if not client.site_ad:
-        return None
-    deadline = None if is_far(deadline, now) else deadline
-    overdue = deadline is not None and deadline <= now
-    lease_end = deadline if overdue else earlier_deadline(planned, deadline, now)
-    if lease_end is None and part is None and answer is None:
-        return None
-    return SiteAd(deadline is not None, lease_end, part=part, answer=answer)
+@fact
+class SiteNotice:
+    """What a site tells one run: `deadline` is the job's own, `planned` the machine's, UNIX s.
 
+    A planned shutdown of the machine shortens the lease without asking to drain now: VACATE_DESIRED stays False.
+    client: what it may see, and which times. part, answer: what is asked and acknowledged of a partial return; it
+    changes no shutdown file.
+    """
 
-def shutdown_values(
-    deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER
-) -> tuple[Values, Values]:
-    """Return the machine's and the job's shutdown key as the client is to see them. Pure; see `give_notice`."""
-    if not client.shutdown_files:
-        return deadline_values(None, None, now)
-    ordered = None if deadline is None or is_far(deadline, now) else deadline
-    machine, job = (None if end is None else end + client.shown_later for end in (planned, ordered))
-    return deadline_values(machine, job, now)
+    deadline: int | None = None
+    planned: int | None = None
+    client: ClientProfile = PAPER
+    part: PartialReturn | None = None
+    answer: Acknowledgement | None = None
+
+    def site_ad(self, now: int) -> SiteAd | None:
+        """Return the content of `.site.ad` at `now` (UNIX s); None when there must not be one."""
+        if not self.client.site_ad:
+            return None
+        deadline = None if is_far(self.deadline, now) else self.deadline
+        overdue = deadline is not None and deadline <= now
+        lease_end = deadline if overdue else earlier_deadline(self.planned, deadline, now)
+        if lease_end is None and self.part is None and self.answer is None:
+            return None
+        return SiteAd(deadline is not None, lease_end, part=self.part, answer=self.answer)
+
+    def shutdown_values(self, now: int) -> tuple[Values, Values]:
+        """Return the machine's and the job's shutdown key as the client is to see them at `now` (UNIX s)."""
+        if not self.client.shutdown_files:
+            return deadline_values(None, None, now)
+        ordered = None if is_far(self.deadline, now) else self.deadline
+        later = self.client.shown_later
+        machine, job = (None if end is None else end + later for end in (self.planned, ordered))
+        return deadline_values(machine, job, now)
 
 
 def write_shutdown_files(place: str, values: tuple[Values, Values]) -> None:
-    """Bring the shutdown files of the features directories below `place` up to date: see `shutdown_values`.
+    """Bring the shutdown files of the features directories below `place` up to date: see `SiteNotice`.
 
     A directory that is not there is passed over. Raises FeatureError after having tried both.
     """
@@ -108,27 +115,17 @@ def bring_site_ad(directory: int | str, notice: SiteAd | None) -> None:
         write_site_ad(directory, notice.vacate_desired, notice.payload_deadline, notice.part, notice.answer)
 
 
-def give_notice(
-    scratch: str,
-    deadline: int | None,
-    planned: int | None,
-    now: int,
-    client: ClientProfile = PAPER,
-    part: PartialReturn | None = None,
-    answer: Acknowledgement | None = None,
-) -> None:
+def give_notice(scratch: str, notice: SiteNotice, now: int) -> None:
     """Bring `.site.ad` and the shutdown files of one job up to date; raises FeatureError after having tried all three.
 
-    `deadline` is the job's own, `planned` the machine's, `now` the time, all UNIX s. A planned shutdown of the machine
-    shortens the lease without asking to drain now: VACATE_DESIRED stays False. A features directory that is not there
-    (the prepare hook has not run yet, or the job removed it) is passed over. client: what it may see, and which times.
-    part, answer: what is asked and acknowledged of a partial return; it changes no shutdown file.
+    now: UNIX s. A features directory that is not there (the prepare hook has not run yet, or the job removed it) is
+    passed over.
     """
-    notice = site_notice(deadline, planned, now, client, part, answer)
+    ad = notice.site_ad(now)
     steps: list[Callable[[], None]] = [
-        lambda: bring_site_ad(scratch, notice),
-        lambda: write_shutdown_files(scratch, shutdown_values(deadline, planned, now, client)),
+        lambda: bring_site_ad(scratch, ad),
+        lambda: write_shutdown_files(scratch, notice.shutdown_values(now)),
     ]
-    if notice is None or notice.payload_deadline is None:
+    if ad is None or ad.payload_deadline is None:
         steps.reverse()
     take_all(*steps)

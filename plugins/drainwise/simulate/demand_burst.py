@@ -14,7 +14,7 @@ from drainwise.reclaim.history import History
 from drainwise.reclaim.prices import LEAST_WASTE, is_policy
 from drainwise.simulate.policies.choosers import BASELINES
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
-from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
 from drainwise.simulate.scenario import EXACT, Scenario, with_site_defaults
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site

@@ -13,7 +13,7 @@ from drainwise.facts.units import clock
 from drainwise.page.html_page import template_beside
 from drainwise.page.svg import Axis, Bar, Dot, Line, Mark, Note, Plot, decades, drawn, linear, places
 from drainwise.simulate.outcome import HOUR
-from drainwise.simulate.policies.named import CLAIRVOYANT
+from drainwise.simulate.policies.meanings import CLAIRVOYANT
 from drainwise.simulate.study import ERROR_SWEEP, ESTIMATE_SWEEP, HORIZON_SWEEP, LIAR_SWEEP, Part, Point, Study
 from drainwise.simulate.summary import YOUNGEST_FIRST
 from drainwise.simulate.text import HEADINGS, cells, legend, notes, scenario_in_words, title

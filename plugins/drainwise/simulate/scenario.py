@@ -17,6 +17,8 @@ EXACT = "exact"
 """It is known how long it runs: no pilot can have that; for validation."""
 ESTIMATES = (REQUESTS, SCOUTS, EXACT)
 
+DOMINANT = 0.5
+"""An owner dominates with more than this share of the core-seconds."""
 SIZES = (1, 8, 16, 32, 64)
 HOUR, DAY = 3600.0, 86400.0
 _UNLIMITED = 10**9

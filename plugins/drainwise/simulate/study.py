@@ -11,13 +11,11 @@ from drainwise.facts.errors import UsageError
 from drainwise.simulate.comparison import Case, Watch, run_cases
 from drainwise.simulate.demand_burst import fitting
 from drainwise.simulate.outcome import HOUR, Outcome
-from drainwise.simulate.policies.named import CLAIRVOYANT
-from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
+from drainwise.simulate.policies.meanings import CLAIRVOYANT
+from drainwise.simulate.scenario import DOMINANT, EXACT, REQUESTS, SCOUTS, Scenario
 from drainwise.simulate.summary import PolicyLine, lines_of
 from drainwise.simulate.trace import Trace, TraceJob, largest_owner
 
-DOMINANT = 0.5
-"""An owner dominates with more than this share of the core-seconds."""
 APART = (
     f"policies run apart here, each through the whole time: what {CLAIRVOYANT} decides is the best each time, "
     "and no bound of the whole"

@@ -85,10 +85,9 @@ class Slurm(System):
         """See `System`."""
         from drainwise.install.features_probe import features_findings
         from drainwise.pool.finding import judged
-        from drainwise.slurm.setup.check import judge
+        from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders
         from drainwise.slurm.setup.check_facts import collect, nodes_of
         from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
-        from drainwise.slurm.setup.check_orders import caller_of, is_controller, judge_orders
 
         host, now = os.uname().nodename, int(time.time())
         facts = collect(site)

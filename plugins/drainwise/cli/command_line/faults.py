@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from drainwise.cli.command_line.late_packages import POOL_SIDE
 from drainwise.facts.errors import DrainwiseError
 
 VARIABLE = "DRAINWISE_TRACEBACK"
 """The variable of the environment that shows the traceback of a fault of our own."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN}
+_POOL_SIDE = frozenset({"numpy", "htcondor2", "classad2", "jinja2", "prometheus_client"})
+"""The packages that only some commands need."""
 _PACKAGES = {"htcondor2": "htcondor", "classad2": "htcondor"}
 """Packages that have another name for pip."""
 
@@ -46,7 +47,7 @@ def _not_imported(fault: ImportError, words: Sequence[str]) -> str:
     """Return what to install; "" where it is not a package of others that is missed."""
     name = fault.name or ""
     if isinstance(fault, ModuleNotFoundError):
-        missing = name.partition(".")[0] in POOL_SIDE
+        missing = name.partition(".")[0] in _POOL_SIDE
         return f"this command needs the Python package {name}: {_installed_by(name, words)}" if missing else ""
     if name.partition(".")[0] == "drainwise":
         return ""

@@ -91,12 +91,8 @@ def starter_slot(pid: str, startd: int, daemon_uid: int, children: frozenset[str
 def identity(ad: bytes) -> tuple[str, str, int, int | None] | None:
     """Return slot name, job, cores and start of the run by a slot's ad; None when one of the first three is wrong."""
     slot = literals(ad, _IDENTITY)
-    name, job, cores, started = (
-        string(slot, "Name"),
-        string(slot, "GlobalJobId"),
-        slot.get("Cpus"),
-        slot.get("JobStart"),
-    )
+    name, job = string(slot, "Name"), string(slot, "GlobalJobId")
+    cores, started = slot.get("Cpus"), slot.get("JobStart")
     if not name or not job or not _made_of(name, _SLOT_NAME) or not _made_of(job, _JOB_ID):
         return None
     if type(cores) is not int or not 0 < cores < _TOO_LARGE:

@@ -14,7 +14,6 @@ time since the look before. Then nothing that its owner returns is lent on this 
 
 from __future__ import annotations
 
-from drainwise.facts import fact
 from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_BY
 from drainwise.htcondor.node.cron_state import kept_lines, replace_file
 from drainwise.node.ad_text import literals, raw_values, string, whole
@@ -112,15 +111,23 @@ def wish_and_answer(ad: bytes) -> tuple[PartialReturn | None, Acknowledgement | 
     None for nothing; there is no acknowledgement while the startd does not show that statement in its lists.
     ad: the slot's, as the startd wrote it.
     """
-    there = _there(ad)
-    slot = literals(ad, ("GlobalJobId", "JobStart", RETURN_ASKED))
-    asked = asked_of(f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}", string(slot, RETURN_ASKED) or "")
-    if there is None:
+    slot = literals(ad, (*_OWN, REPORTED_BY, RETURN_ASKED))
+    run = f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}"
+    asked = asked_of(run, string(slot, RETURN_ASKED) or "")
+    lists = {name: [*_numbers(raw)] for name, raw in raw_values(ad, _LISTS).items()}
+    sums = {name: sum(sum(lists.get(f"{one}_{name}", ())) for one in _SLOTS) for name in (_CLAIMED, _LENT)}
+    known = {moment for one in _SLOTS for moment in lists.get(f"{one}_{_SINCE}", ())}
+    since, cores, total = whole(slot, "PilotReturnedSince"), whole(slot, "Cpus"), whole(slot, "TotalCpus")
+    real = real_cores(ad, total)
+    is_its_own = _SECOND in lists and since in known and string(slot, REPORTED_BY) == run
+    if not since or not cores or not real or not is_its_own or sums[_CLAIMED] < cores:
         return asked, None
+    borrowed = max(0, sums[_CLAIMED] - real)
+    stated = ReturnedPart(min(whole(slot, "PilotReturnedCpus") or 0, cores - 1), 0, since)
     # What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
-    held = min(there.stated.cores, there.borrowed)
+    held = min(stated.cores, borrowed)
     wish = PartialReturn(held) if held > (0 if asked is None else asked.cores) else asked
-    return wish, acknowledgement(there.stated, there.cores, max(0, there.borrowed - there.lent) + held)
+    return wish, acknowledgement(stated, cores, max(0, borrowed - sums[_LENT]) + held)
 
 
 def asked_of(run: str, value: str) -> PartialReturn | None:
@@ -132,33 +139,6 @@ def asked_of(run: str, value: str) -> PartialReturn | None:
             cores, by, chunk = numbers
             return PartialReturn(cores, by or None, max(1, chunk))
     return None
-
-
-@fact
-class _There:
-    """A pilot of so many cores and its last statement; on its node: what pilots lend, and what others hold of that."""
-
-    cores: int
-    stated: ReturnedPart
-    lent: int
-    borrowed: int
-
-
-def _there(ad: bytes) -> _There | None:
-    """Return how it stands by the lists of the startd; None while they do not have the pilot's last statement."""
-    slot = literals(ad, (*_OWN, REPORTED_BY))
-    lists = {name: [*_numbers(raw)] for name, raw in raw_values(ad, _LISTS).items()}
-    since, cores = whole(slot, "PilotReturnedSince"), whole(slot, "Cpus")
-    total = real_cores(ad, whole(slot, "TotalCpus"))
-    run = f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}"
-    if _SECOND not in lists or not since or not cores or not total or string(slot, REPORTED_BY) != run:
-        return None
-    sums = {name: sum(sum(lists.get(f"{one}_{name}", ())) for one in _SLOTS) for name in (_CLAIMED, _LENT)}
-    known = {moment for one in _SLOTS for moment in lists.get(f"{one}_{_SINCE}", ())}
-    if since not in known or sums[_CLAIMED] < cores:
-        return None
-    returned = min(whole(slot, "PilotReturnedCpus") or 0, cores - 1)
-    return _There(cores, ReturnedPart(returned, 0, since), sums[_LENT], max(0, sums[_CLAIMED] - total))
 
 
 def _numbers(raw: str) -> Iterator[int]:

@@ -16,6 +16,7 @@ import time
 from _stat import S_ISDIR  # `stat` itself would be one more module for the cron to load
 
 from drainwise import __version__
+from drainwise.common.local_file import Held
 from drainwise.common.mounts import fuse_mounts_below
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
@@ -132,8 +133,7 @@ def slot_ad(body: str, job: JobSandbox) -> str:
 
 def open_jobs(execute: str, startd: int) -> Iterator[JobSandbox]:
     """Yield the jobs below $(EXECUTE), each open as long as the caller looks at it. Raises OSError."""
-    directory = posix.open(execute, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
-    try:
+    with Held(posix.open(execute, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)) as directory:
         blocked = fuse_mounts_below(posix.readlink(f"/proc/self/fd/{directory}"))
         children = children_of(startd)
         for name in job_directory_names(directory):
@@ -144,12 +144,8 @@ def open_jobs(execute: str, startd: int) -> Iterator[JobSandbox]:
             except RefusedFile:
                 continue  # the job has not begun, has just gone, or has no directory that we may enter
             if job is not None:
-                try:
+                with Held(job.descriptor):
                     yield job
-                finally:
-                    posix.close(job.descriptor)
-    finally:
-        posix.close(directory)
 
 
 def claims_vacate_time(job: JobSandbox) -> int | None:
@@ -222,9 +218,8 @@ def _observe(observer: Observer, runs: Collection[ReportedRun], node: CronNode) 
     from drainwise.node.payloads.observer import KeptCores, ObservedRun, claimed_cores  # noqa: PLC0415 - as `_observer`
 
     def starters(table: ProcessTable) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-        found: dict[
-            str, tuple[int, ...]
-        ] = {}  # a directory that an earlier run left never leads to another's processes
+        # A directory that an earlier run left behind never leads to another's processes.
+        found: dict[str, tuple[int, ...]] = {}
         for run in runs:
             starter = table.process(run.job.starter)
             if starter is not None and starter.parent == node.startd:
@@ -284,9 +279,8 @@ def node_ad(
     with the value of a slot without a report, or undefined: somebody with level WRITE may set what nobody publishes.
     """
     lines = [] if since is None else [f"{names.ORDERS_SINCE} = {since}"]
-    lines += [
-        f"{name} = {value}" for name, value in ((names.HOOKS_SINCE, hooks), (names.WALL_LIMIT, wall_limit)) if value
-    ]
+    lines += [f"{names.HOOKS_SINCE} = {hooks}"] if hooks else []
+    lines += [f"{names.WALL_LIMIT} = {wall_limit}"] if wall_limit else []
     for word in guarded:
         name, _, value = word.partition("=")
         lines.append(f"{name} = {value or 'undefined'}")

@@ -20,7 +20,7 @@ from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
 from drainwise.node.hook import planned_shutdown, read_bounded, run_to_end, say, settings_or_defaults, variable
-from drainwise.node.site_notice import give_notice, is_far, write_job_slots
+from drainwise.node.site_notice import SiteNotice, give_notice, is_far, write_job_slots
 from drainwise.pilotad.site_ad import read_site_ad
 
 TYPE_CHECKING = False
@@ -160,7 +160,7 @@ def update(settings_path: str) -> None:
         near = None if is_far(deadline, now) else deadline
         if planned is not None or near is not None:
             planned = planned_in_lease(planned, near, lease_end(scratch, slot, settings), now)
-        give_notice(scratch, deadline, planned, now, client, part, answer)
+        give_notice(scratch, SiteNotice(deadline, planned, client, part, answer), now)
     write_job_slots(scratch, settings.job_slots(cores))
     if is_glidein:
         from drainwise.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it

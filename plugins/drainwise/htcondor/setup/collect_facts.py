@@ -13,9 +13,9 @@ from drainwise.htcondor.ads.query import classad2, htcondor2
 from drainwise.htcondor.node import CRON_HEARTBEAT, ORDERS_SINCE, UNUSABLE
 from drainwise.htcondor.pool.knobs import TRIAL_KNOB
 from drainwise.htcondor.pool.order_rights import is_order_taken, rights_at
+from drainwise.htcondor.setup.check import file_facts, on_node, paths_on_node
 from drainwise.htcondor.setup.check_facts import DaemonFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs
-from drainwise.htcondor.setup.node_files import file_facts, on_node, paths_on_node
 from drainwise.htcondor.setup.render import ROLES
 from drainwise.install.expected_files import ExpectedFiles
 from drainwise.siteconfig import SiteConfig

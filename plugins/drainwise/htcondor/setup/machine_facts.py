@@ -1,12 +1,15 @@
 """What this machine is in its HTCondor pool, and what the pool shows of the nodes: by HTCondor's own commands.
 
-They are on every machine of a pool, which the Python bindings are not. The rights alone need the bindings.
+They are on every machine of a pool, which the Python bindings are not. The rights alone need the bindings. The log of
+condor_master says how often the agent ended: one that dies at each start looks alive in between.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -158,3 +161,38 @@ def _run(name: str, *words: str) -> Answer:
         raise PoolUnreachable(f"{name} is not there")
     environment = {**{key: value for key, value in os.environ.items() if "CONDOR" in key}, "LC_ALL": "C"}
     return Running((os.path.abspath(program), *words), {**environment, "PATH": _PLACES}, _SECONDS).answer()
+
+
+_ENDED = re.compile(
+    r"^(\d\d/\d\d/\d\d \d\d:\d\d:\d\d) The DRAINWISE_AGENT \(pid \d+\) (?:exited|died|was)[^\d]*(\d+)", re.MULTILINE
+)
+_TAIL = 1 << 20
+_NAME = "DRAINWISE_AGENT"
+
+
+def is_below_master(daemon_list: str) -> bool:
+    """Decide whether condor_master keeps the agent, by the value of DAEMON_LIST."""
+    return _NAME in re.split(r"[\s,]+", daemon_list.upper())
+
+
+def endings_in(log: str, since: float) -> list[str]:
+    """List the agent's ends after `since` (UNIX s) in the text of a MasterLog, as the code or signal of each."""
+    return [status for when, status in _ENDED.findall(log) if _moment(when) > since]
+
+
+def tail_of(path: str) -> str:
+    """Read the end of a log; "" where there is none or it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            return file.read(_TAIL).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _moment(written: str) -> float:
+    """Read a daemon's time stamp, which is local time."""
+    try:
+        return time.mktime(time.strptime(written, "%m/%d/%y %H:%M:%S"))
+    except (ValueError, OverflowError):
+        return 0.0

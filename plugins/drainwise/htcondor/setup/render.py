@@ -8,10 +8,9 @@ from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.waste import drain_price_expression
 from drainwise.htcondor.node import USUAL_INTERVAL
 from drainwise.htcondor.node.order_list import ENDLESS
-from drainwise.install.features_unit import features_unit
 from drainwise.install.removal import AFTER_REMOVAL
 from drainwise.install.rendered_tree import RenderedFile
-from drainwise.install.templates import Renderer, agent_unit
+from drainwise.install.templates import Renderer, agent_unit, features_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
 from drainwise.siteconfig import HTCondorSection, SiteConfig
 from drainwise.siteconfig.node_sections import KIND

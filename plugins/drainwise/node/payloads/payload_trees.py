@@ -138,10 +138,10 @@ def job_processes(
     # Born into the session of a process that is the job's, whatever has become of its parents.
     born = [pid for session in {one.session for one in members.values()} - own for pid in table.in_session(session)]
     born += _same_group(table, supervisors, roots, orphans or {})
-    strays = [pid for pid in dict.fromkeys(born) if pid not in members and pid not in supervisors]
-    if not _below(table, strays, members):
+    others = [pid for pid in dict.fromkeys(born) if pid not in members and pid not in supervisors]
+    if not _below(table, others, members):
         return None
-    escaped = [pid for pid in strays if members[pid].parent not in members]
+    escaped = [pid for pid in others if members[pid].parent not in members]
     forked = [pid for pid in roots if pid in members and _is_forked(pid, members[pid], table)]
     known = (tuple(pid for pid in pids if pid in members) for pids in (roots, escaped, forked))
     return JobProcesses(members, *known) if members else None

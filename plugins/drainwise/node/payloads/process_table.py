@@ -9,9 +9,11 @@ from __future__ import annotations
 import posix
 import time
 
+from drainwise.common.local_file import Held
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    pass
 
 MOST_PROCESSES = 20_000
 SECONDS = 1.0
@@ -99,27 +101,27 @@ class ProcessTable:
         self._lines += 1
         if self._lines > MOST_COMMAND_LINES:
             return ""
-        return self._read(pid, "cmdline", _LINE_LIMIT).replace(b"\0", b" ").decode("utf-8", "replace")
+        return _read(f"{self._proc}/{pid}/cmdline", _LINE_LIMIT).replace(b"\0", b" ").decode("utf-8", "replace")
 
     def group(self, pid: int) -> str:
         """Return the control group of a process, the longest of its paths; "" where it has none of its own."""
         self._groups += 1
         if self._groups > MOST_GROUPS:
             return ""
-        lines = self._read(pid, "cgroup", _GROUP_LIMIT).decode("utf-8", "replace").splitlines()
+        lines = _read(f"{self._proc}/{pid}/cgroup", _GROUP_LIMIT).decode("utf-8", "replace").splitlines()
         return max((line.split(":", 2)[-1] for line in lines), key=len, default="").rstrip("/")
 
-    def _read(self, pid: int, name: str, limit: int) -> bytes:
-        try:
-            descriptor = posix.open(f"{self._proc}/{pid}/{name}", _READ)
-        except OSError:
-            return b""
+
+def _read(path: str, limit: int, directory: int | None = None) -> bytes:
+    """Return what one read gives, b"" for nothing: a process has just ended, or is hidden."""
+    try:
+        descriptor = posix.open(path, _READ, dir_fd=directory)
         try:
             return posix.read(descriptor, limit)
-        except OSError:
-            return b""  # it has just ended
         finally:
-            posix.close(descriptor)
+            posix.close(descriptor)  # without `Held`, as there are thousands
+    except OSError:
+        return b""
 
 
 def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
@@ -135,34 +137,16 @@ def read_processes(proc: str = "/proc") -> ProcessTable | None:
     """Read them all; None where they are too many, where that takes too long, or where nothing can be read."""
     end = time.monotonic() + SECONDS
     now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS)
-    try:
-        directory = posix.open(proc, _READ | posix.O_DIRECTORY)
-    except OSError:
-        return None
-    try:
-        stats = _stats(directory, posix.listdir(directory), end)
-    except OSError:
-        return None
-    finally:
-        posix.close(directory)
-    return None if stats is None else ProcessTable(stats, now, proc)
-
-
-def _stats(directory: int, names: Iterable[str], end: float) -> dict[int, bytes] | None:
     stats: dict[int, bytes] = {}
-    for name in names:
-        if not "0" < name[0] <= "9":
-            continue
-        if len(stats) % _CHECKED == 0 and (len(stats) > MOST_PROCESSES or time.monotonic() > end):
-            return None
-        try:
-            descriptor = posix.open(f"{name}/stat", _READ, dir_fd=directory)
-        except OSError:
-            continue  # it has just ended, or is hidden
-        try:
-            stats[int(name)] = posix.read(descriptor, _STAT_LIMIT)
-        except (OSError, ValueError):
-            continue
-        finally:
-            posix.close(descriptor)
-    return stats
+    try:
+        with Held(posix.open(proc, _READ | posix.O_DIRECTORY)) as directory:
+            for name in posix.listdir(directory):
+                if not name.isdigit():
+                    continue
+                if len(stats) % _CHECKED == 0 and (len(stats) > MOST_PROCESSES or time.monotonic() > end):
+                    return None
+                if stat := _read(f"{name}/stat", _STAT_LIMIT, directory):
+                    stats[int(name)] = stat
+    except OSError:
+        return None
+    return ProcessTable(stats, now, proc)

@@ -12,6 +12,8 @@ import numpy as np
 from drainwise.reclaim.choose.problem import Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 
+MOST_ROUNDS = 2_000
+"""Of a kind: the next cycle serves the others. A round serves jobs on as many places as it can."""
 NEAR, MORE = 1, 24
 """Places that are looked at: so many for each part of a job, and so many more."""
 ONE_BY_ONE = 8
@@ -95,13 +97,14 @@ class _Kind:
         self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
         self.source = np.zeros((len(self.bound), 3), dtype=np.int64)
         self.looked: list[PlaceSets] = []
+        self.rounds = 0
 
     def serve(self) -> None:
         """Serve what is wanted. It ends: each round serves a job, bars a row, looks for fewer jobs on a place, or
-        brings in more places.
+        brings in more places; and no more than MOST_ROUNDS serve jobs, however many wait.
         """
         places = int(np.isfinite(self.bound).sum())
-        while places and (left := self.state.wanted(self.kind)):
+        while places and self.rounds < MOST_ROUNDS and (left := self.state.wanted(self.kind)):
             if not len(self.near):
                 self._bring_in(min(places, NEAR * left * self.several + MORE))
             self._forget(self.near[self.known[self.near] & (self.number[self.near] > left)])
@@ -200,6 +203,9 @@ class _Kind:
         touched = np.union1d(places, self._places_of(rows)) if state.problem.wide[rows].any() else places
         state.go(np.unique(rows))
         state.serve(self.kind, places, self.number[places])
+        self.rounds += 1
+        all_of = state.problem.needs.most[self.kind]  # twice as many again: else jobs without number come one by one
+        self.most[places] = np.where(self.most[places] > all_of // 2, all_of, 2 * self.most[places])
         self._renew(touched)
 
     def _renew(self, places: Whole) -> None:

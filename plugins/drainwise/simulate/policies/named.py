@@ -11,17 +11,11 @@ from drainwise.reclaim.settings import OPEN_NEED
 from drainwise.simulate.policies.agent_again import AgentAgain
 from drainwise.simulate.policies.choosers import BASELINES
 from drainwise.simulate.policies.foresight import Foresight
+from drainwise.simulate.policies.meanings import AGAIN, CLAIRVOYANT, SITE_DEFAULT, SITE_LEAST_WASTE
 from drainwise.simulate.policies.rounds import Rounds
 from drainwise.simulate.policies.stepwise import StepwisePolicy
 from drainwise.simulate.policies.wait_then_kill import WaitThenKill
 
-CLAIRVOYANT = "clairvoyant"
-AGAIN = "least-waste-again"
-"""`least-waste` decided again at each step, as an agent does; alone with pilots that can return a part that matters."""
-SITE_LEAST_WASTE = "site-least-waste"
-"""`least-waste` with what a site has that sets nothing beside it; `least-waste` itself may choose freely here."""
-SITE_DEFAULT = "site-default"
-"""What a site has that sets nothing: `open-need` in the same bounds."""
 STEPWISE: Mapping[str, StepwisePolicy] = {
     OPEN_NEED: AgentAgain(OPEN_NEED),
     SITE_DEFAULT: AgentAgain(OPEN_NEED, is_default=True),

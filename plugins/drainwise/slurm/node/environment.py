@@ -6,8 +6,6 @@ checked all the same: names of directories and owners are made of them.
 
 from __future__ import annotations
 
-import posix
-
 from drainwise.facts.errors import UsageError
 
 TYPE_CHECKING = False
@@ -20,11 +18,6 @@ _NODE_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.
 _LONGEST_NODE = 255
 _LARGEST_ID = 2**32 - 2
 """The largest job id, user or group that there can be: one more means "none"."""
-
-
-def own_environment() -> Environment:
-    """Return the environment of this process."""
-    return posix.environ
 
 
 def text(environment: Environment, name: str) -> str:

@@ -14,7 +14,7 @@ from drainwise.common.wake import wake
 from drainwise.facts.errors import FeatureError
 from drainwise.node.hook import run_to_end, say, settings_or_defaults
 from drainwise.slurm import AGENT_FIFO
-from drainwise.slurm.node.environment import job_id, node_name, own_environment
+from drainwise.slurm.node.environment import job_id, node_name
 from drainwise.slurm.node.job_tree import leftovers, open_node, set_aside, unmount
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ REMOVAL_LIMIT = 1.5
 
 def clean(settings_path: str) -> None:
     """Remove the tree of the job that the environment names; say in one line what resisted."""
-    settings, environment = settings_or_defaults(settings_path), own_environment()
+    settings, environment = settings_or_defaults(settings_path), posix.environ
     job, name = job_id(environment), node_name(environment)
     node = open_node(settings.runtime_dir, name)
     if node is None:

@@ -6,9 +6,8 @@ be had from the controller, and counting a large host's cores takes a file per c
 
 from __future__ import annotations
 
-from drainwise.common.local_file import read_small, replace_file
+from drainwise.common.local_file import replace_file, small_text
 from drainwise.facts import fact
-from drainwise.facts.errors import FeatureError
 from drainwise.node.job_features import host_facts, job_facts
 
 TYPE_CHECKING = False
@@ -41,19 +40,11 @@ class NodeRecord:
 
 def read_record(node: int) -> NodeRecord:
     """Return the record below the open directory of a node; all unknown when there is none, or a broken one."""
-    try:
-        found = read_small(RECORD, _LIMIT, node)
-    except FeatureError:
-        found = None
-    values: dict[str, int] = {}
-    features: tuple[str, ...] = ()
-    for line in (found[0] if found else b"").decode("ascii", "replace").splitlines():
-        name, _, value = line.partition(" = ")
-        if name in _FIELDS and value.isascii() and value.isdigit() and len(value) <= 18:
-            values[name] = int(value)
-        elif name == _FEATURES:
-            features = tuple(word for word in value.split(",") if word)
-    total, physical, logical, scratch = (values.get(name) for name in _FIELDS)
+    values = dict(line.partition(" = ")[::2] for line in (small_text(RECORD, _LIMIT, node) or "").splitlines())
+    stated = (values.get(name, "") for name in _FIELDS)
+    numbers = (int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None for text in stated)
+    total, physical, logical, scratch = numbers
+    features = tuple(word for word in values.get(_FEATURES, "").split(",") if word)
     return NodeRecord(total, physical, logical, scratch, features)
 
 

@@ -17,7 +17,7 @@ import _stat as stat  # `stat` itself would be one more module for a hook to loa
 import errno
 import posix
 
-from drainwise.common.local_file import create_file, shown
+from drainwise.common.local_file import Held, create_file, shown
 from drainwise.facts.errors import FeatureError
 from drainwise.node import JOB_STATUS
 from drainwise.node.hook import status_of
@@ -54,10 +54,8 @@ def open_node(runtime_dir: str, node: str, create: bool = False) -> int | None:
     runtime = _open_own(runtime_dir, None, create)
     if runtime is None:
         return None
-    try:
+    with Held(runtime):
         return _open_own(node, runtime, create)
-    finally:
-        posix.close(runtime)
 
 
 def _open_own(name: str, below: int | None, create: bool) -> int | None:

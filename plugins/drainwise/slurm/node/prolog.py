@@ -11,13 +11,14 @@ from __future__ import annotations
 import posix
 import time
 
+from drainwise.common.local_file import Held
 from drainwise.common.wake import wake
 from drainwise.facts.errors import FeatureError
 from drainwise.node.hook import planned_shutdown, run_to_end, say, settings_or_defaults
 from drainwise.node.job_features import job_token, make_features
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node import job_tree
-from drainwise.slurm.node.environment import node_name, own_environment
+from drainwise.slurm.node.environment import node_name
 from drainwise.slurm.node.facts import NodeRecord, host_side, job_side, read_record
 from drainwise.slurm.node.lease import lease_of, read_lease, write_lease
 
@@ -46,16 +47,12 @@ def is_made(node: int, lease: SlurmLease) -> bool:
     """Decide whether the tree of this very run is there: then slurmd has run the prolog twice, and the job runs."""
     try:
         tree = job_tree.open_tree(node, lease.job)
-    except OSError:
-        return False  # what has the job's name is no directory
-    if tree is None:
-        return False
-    try:
-        known = read_lease(tree)
-    except FeatureError:
-        return False
-    finally:
-        posix.close(tree)
+        if tree is None:
+            return False
+        with Held(tree):
+            known = read_lease(tree)
+    except (FeatureError, OSError):
+        return False  # what has the job's name is no directory, or not of ours
     return known is not None and known.is_same_run(lease)
 
 
@@ -92,7 +89,7 @@ def make_tree(
 
 def prepare(settings_path: str) -> None:
     """Make the tree of the job that the environment names, unless it is there."""
-    settings, now, environment = settings_or_defaults(settings_path), int(time.time()), own_environment()
+    settings, now, environment = settings_or_defaults(settings_path), int(time.time()), posix.environ
     lease, name = lease_of(environment, now), node_name(environment)
     node = job_tree.open_node(settings.runtime_dir, name, create=True)
     if node is not None and not is_made(node, lease):

@@ -14,7 +14,7 @@ import time
 from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins, with_urls
 from drainwise.node.hook import run_to_end, settings_or_defaults, status_of, write_output
 from drainwise.slurm import COMPLETE, LEASE
-from drainwise.slurm.node.environment import job_id, node_name, own_environment
+from drainwise.slurm.node.environment import job_id, node_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def bind_lines(tree: str, environment: Environment) -> str:
 
 def name_directories(settings_path: str) -> None:
     """Wait for the limits of the job that the environment names, then print what it may know."""
-    settings, environment = settings_or_defaults(settings_path), own_environment()
+    settings, environment = settings_or_defaults(settings_path), posix.environ
     below = f"{node_name(environment)}/{job_id(environment)}"
     tree = f"{settings.runtime_dir}/{below}"
     wait_for_limits(tree, settings.limits_wait)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from drainwise.common.local_file import read_small, replace_file
+from drainwise.common.local_file import replace_file, small_text
 from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import job_values, machine_values
 from drainwise.features.write import update_directory
@@ -307,11 +307,7 @@ def learn_granted(job: NodeJob, facts: SlurmJob) -> None:
 
 def _granted_in(tree: int) -> tuple[int | None] | None:
     """Return what was granted, as the file says; None when it does not say."""
-    try:
-        found = read_small(GRANTED, _GRANTED_LIMIT, tree)
-    except FeatureError:
-        return None
-    text = found[0].strip().decode("ascii", "replace") if found else ""
+    text = small_text(GRANTED, _GRANTED_LIMIT, tree) or ""
     if text == "none":
         return (None,)
     return (int(text),) if text.isdigit() and text.isascii() and len(text) <= 12 else None

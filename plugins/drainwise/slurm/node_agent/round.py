@@ -10,14 +10,13 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from drainwise.common.service import Faults
-from drainwise.facts.clients import ClientProfile
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolError, PoolUnreachable
 from drainwise.features import host, planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.node.payloads.observer import ObservedRun, Observer, claimed_cores
 from drainwise.node.payloads.process_table import ProcessTable
 from drainwise.node.settings_file import SettingsFile
-from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
+from drainwise.node.site_notice import SiteNotice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.admin_comment import without_directories_text
 from drainwise.slurm.jobs.commands import SlurmCommands
@@ -237,7 +236,7 @@ class NodeAgent:
 
     def _notify(self, jobs: Jobs, planned: int | None, now: int, read: bool) -> dict[Key, UserTaskResult]:
         """Bring site notices to all jobs, `.site.ad` first and last as node/site_notice.py says; `read` the reports."""
-        shown: dict[Key, tuple[int | None, int | None, int, ClientProfile]] = {}
+        shown: dict[Key, SiteNotice] = {}
         notices: dict[Key, SiteAd | None] = {}
         for key, job in jobs.items():
             self._note(job, UNCLEAR if job.unclear else "")
@@ -245,13 +244,14 @@ class NodeAgent:
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
                 deadline = shortened_end(job.facts, job.granted)
                 in_lease = planned_in_lease(planned, deadline, lease_end(job.facts), now)
-                shown[key] = deadline, in_lease, now, client_of(job.facts, self._settings.clients, job.is_glidein)
-                notices[key] = site_notice(*shown[key])
+                client = client_of(job.facts, self._settings.clients, job.is_glidein)
+                shown[key] = SiteNotice(deadline, in_lease, client)
+                notices[key] = shown[key].site_ad(now)
                 self._note(job, job.incomplete)
 
         def write_features(is_told: bool) -> None:
             for key, notice in notices.items():
-                job, wanted = jobs[key], shutdown_values(*shown[key])
+                job, wanted = jobs[key], shown[key].shutdown_values(now)
                 if (notice is not None) == is_told and job.notice != wanted:
                     try:
                         write_shutdown_files(job.place, wanted)

@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from drainwise.common.local_file import create_file
+from drainwise.common.local_file import Held, create_file
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.node import JOB_STATUS
 from drainwise.node.glidein import read_glideins
@@ -121,15 +121,13 @@ def _in_tree(task: UserTask, patience: Patience) -> UserTaskResult:
         directory = open_dir(JOB_STATUS, task.tree, task.uid)
     except RefusedFile as error:
         return UserTaskResult(refused=f"{JOBSTATUS}: {error.reason}")
-    try:
+    with Held(directory):
         try:
             bring_site_ad(directory, task.notice)
         except FeatureError as error:
             fault = str(error)
         if task.cores is not None:
             report, refused = read_report(directory, task.uid, task.cores, "", patience)
-    finally:
-        os.close(directory)
     return UserTaskResult(report, reasons_line(refused), fault)
 
 
@@ -141,12 +139,10 @@ def _in_work_dir(task: UserTask, before: UserTaskResult, patience: Patience) -> 
     except OSError as error:
         reason = reason_of(error)
         return before if reason == "absent" else replace(before, refused=before.refused or f"WorkDir: {reason}")
-    try:
+    with Held(directory):
         report, refused = read_report(directory, task.uid, task.cores or 1, None, patience)
         if not task.shared:
             _remove_left_over(directory, task.uid, int(time.time()))
-    finally:
-        os.close(directory)
     if report is not None and report.heartbeat < task.started:
         return before
     if task.shared:
@@ -208,22 +204,17 @@ def _local_directories(pids: Sequence[str]) -> Generator[int, None, None]:
     for pid in pids:
         try:
             # As the user: wherever his processes are, no further than he gets himself.
-            log = os.open(f"/proc/{pid}/cwd", _PLACE)
-            try:
+            with Held(os.open(f"/proc/{pid}/cwd", _PLACE)) as log:
                 directory = os.open("..", _PLACE, dir_fd=log)
-            finally:
-                os.close(log)
         except FileNotFoundError:
             continue  # it has just ended
         except OSError as error:
             raise RefusedFile(reason_of(error)) from error
-        try:
+        with Held(directory):
             found = os.fstat(directory)
             if (found.st_dev, found.st_ino) not in seen:  # a startd forks now and then
                 seen.add((found.st_dev, found.st_ino))
                 yield directory
-        finally:
-            os.close(directory)
 
 
 def _job_of(process: str) -> str:
@@ -262,15 +253,14 @@ def bring_to_work_dir(task: WorkDirTask) -> tuple[bool, str]:
         directory = os.open(task.work_dir, _PLACE | os.O_NOFOLLOW)
     except OSError:
         return False, ""  # absent, a link, or not for this user: nothing of ours can be there
-    try:
-        status = os.fstat(directory)
-        if status.st_uid != task.uid:
-            return False, ""
-        return _brought(directory, task, task.alone and not _is_any_of(status, task.others))
-    except OSError as error:
-        return False, f"WorkDir: {SITE_AD}: {reason_of(error)}"
-    finally:
-        os.close(directory)
+    with Held(directory):
+        try:
+            status = os.fstat(directory)
+            if status.st_uid != task.uid:
+                return False, ""
+            return _brought(directory, task, task.alone and not _is_any_of(status, task.others))
+        except OSError as error:
+            return False, f"WorkDir: {SITE_AD}: {reason_of(error)}"
 
 
 def _remove_left_over(directory: int, uid: int, now: int) -> None:

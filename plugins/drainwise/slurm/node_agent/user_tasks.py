@@ -51,6 +51,7 @@ class UserTasks:
         A job without a notice is passed over, and so is one whose user's children do not end.
         """
         by_user: dict[Identity, dict[str, UserTask]] = {}
+        given: list[tuple[Key, Identity, UserTask]] = []
         seen: Counter[int] = Counter()
         places = Counter((job.lease.uid, job.lease.work_dir) for job in jobs.values())
         for key, notice in notices.items():
@@ -63,7 +64,7 @@ class UserTasks:
             is_slow = now < max(job.look_again, self._slow_until.get(lease.uid, 0))
             who = Identity(lease.uid, lease.gid, seen[lease.uid] // JOBS_TOGETHER)
             seen[lease.uid] += 1
-            by_user.setdefault(who, {})[job.name] = UserTask(
+            task = UserTask(
                 tree=job.tree,
                 uid=lease.uid,
                 notice=notice,
@@ -74,15 +75,13 @@ class UserTasks:
                 job=lease.job if look and now >= job.look_inside else "",
                 stale=stale,
             )
+            by_user.setdefault(who, {})[job.name] = task
+            given.append((key, who, task))
         results, faults = self._users.results(by_user, run_tasks, result_in, USER_SECONDS)
         self._judge_users(faults, now)
-        tasks = {name: (who, task) for who, some in by_user.items() for name, task in some.items()}
         found = {}
-        for key in notices:
+        for key, who, task in given:
             job = jobs[key]
-            if job.name not in tasks:
-                continue
-            who, task = tasks[job.name]
             result = results.get(job.name, UserTaskResult())
             self._take_in(job, task, result, not faults[who], now)
             if job.name in results:

@@ -1,21 +1,25 @@
 """Judging a live cluster: what is missing or dangerous in its configuration and on its jobs, with the line to add.
 
-Pure. The lines are those of `drainwise config slurm`, merged with what the site has.
+Whether orders can be given, too, and whether the site's own hooks, flags and limits still count. The lines are those of
+`drainwise config slurm`, merged with what the site has. Pure but for the question to the accounting.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from drainwise.facts.units import format_duration
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, first_few, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
 from drainwise.slurm.setup.check_facts import ClusterFacts
-from drainwise.slurm.setup.check_merge import given_twice
 from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, hooks_of, names_hook
+from drainwise.slurm.setup.own_settings import HOOK_KEYS, LISTS, MANAGED, ConfigLine, release_of, words_of
 
 OLDEST = (22, 5)
 
@@ -179,6 +183,137 @@ def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
         yield Finding(DANGEROUS, "PreemptParameters", why, line, value)
     else:
         yield Finding(OK, "PreemptParameters", "only chosen runs can be preempted", line, value)
+
+
+RENDER = "drainwise config slurm: it merges the lines of drainwise with the site's own"
+
+
+def given_twice(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
+    """Judge each key of ours that stands in slurm.conf more than once, and what was merged before and is gone."""
+    rendered = facts.history.rendered_for
+    if rendered and release_of(rendered) != facts.release:
+        why = f"the lines of drainwise were rendered for Slurm {rendered}: a prolog of the site's may run twice, or not"
+        yield Finding(MISSING, "rendered lines", why, RENDER, facts.text("SLURM_VERSION"))
+    if facts.history.lines is None:
+        why = f"cannot be read here, so keys that it has twice are not seen: {facts.history.unread}"
+        yield Finding(OK, "slurm.conf", why)
+        return
+    if facts.own.unknown:
+        why = "the lines of drainwise stand in its place, and what the site had is not known here"
+        for key in facts.own.unknown:
+            yield Finding(MISSING, key, why, RENDER)
+    own_hooks = [value for key in HOOK_KEYS[:2] for value in facts.own.all(key)]
+    limit = facts.number("PrologEpilogTimeout")
+    if own_hooks and not facts.own.unknown and not facts.own.text("PrologEpilogTimeout") and limit not in {None, UNSET}:
+        why = f"the site's own {', '.join(own_hooks)} had no limit, and drains its node when it takes longer than this"
+        yield Finding(DANGEROUS, "PrologEpilogTimeout", why, RENDER, str(limit))
+    for key in MANAGED:
+        found = [line for line in facts.history.lines if line.key == key.lower()]
+        if len(found) > 1:
+            yield _verdict(key, found, facts, site)
+
+
+def _verdict(key: str, found: Sequence[ConfigLine], facts: ClusterFacts, site: SiteConfig) -> Finding:
+    where = ", ".join(f"{line.place} {key}={line.value}" for line in found)
+    if key in HOOK_KEYS and key not in facts.own.one_value:
+        twice = sorted({line.value for line in found if [one.value for one in found].count(line.value) > 1})
+        if twice:
+            why = f"Slurm runs all of them, so what {', '.join(twice)} names runs twice"
+            return Finding(MISSING, key, why, RENDER, where)
+        return Finding(OK, key, "Slurm runs all of them", value=where)
+    lost = [why for line in found[:-1] if (why := _lost(key, line, facts, site))]
+    if lost:
+        why = f"Slurm takes the last of them: {lost[-1]}"
+        return Finding(DANGEROUS, key, why, RENDER, where)
+    return Finding(OK, key, "Slurm takes the last of them, and nothing of the others is lost", value=where)
+
+
+def _lost(key: str, line: ConfigLine, facts: ClusterFacts, site: SiteConfig) -> str:
+    """Return what of a line that is not the last is not in force, "" when all of it is."""
+    live, value = facts.text(key), line.value
+    if value.lower() == live.lower() or value in {"", "(null)", "NONE", "none"}:
+        return ""
+    if key in HOOK_KEYS:
+        handed_over = (key.lower(), value) in facts.history.merged
+        by_the_sites = live in facts.own.wrappers and value == hooks_of(site, facts.own)[key].path
+        return "" if handed_over or by_the_sites else f"{value} does not run any more"
+    if key in LISTS:
+        gone = [word for word in words_of(value) if word.lower() not in words_of(live.lower())]
+        return f"without {', '.join(gone)}" if gone else ""
+    if key == "PrologEpilogTimeout":
+        seconds = int(value) if value.isdigit() else 0
+        longer = seconds > (facts.number(key) or 0)
+        return f"a prolog or epilog of the site's that needs {value} s drains its node" if longer else ""
+    return f"{value} is not in force"
+
+
+_MANAGE = {"operator", "administrator"}  # the AdminLevels that may shorten another user's job
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The caller: user number, name, and AdminLevel in the accounting, "" where that was not needed or is not known."""
+
+    uid: int
+    name: str
+    level: str = ""
+
+
+def caller_of(facts: ClusterFacts, site: SiteConfig, uid: int, name: str) -> Caller:
+    """Return what the accounting says of a user, where that counts. Raises PoolUnreachable."""
+    caller = Caller(uid, name)
+    if _may_always(caller, facts) or not facts.text("AccountingStorageType"):
+        return caller
+    commands = SlurmCommands(site.slurm.bin_dir, site.slurm.command_timeout)
+    answer = commands.ask("sacctmgr", "--noheader", "--parsable2", "show", "user", name, "format=AdminLevel")
+    return Caller(uid, name, answer.strip())
+
+
+def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int) -> Iterator[Finding]:
+    """Decide whether `caller` may give orders, and which nodes are silent at `now` (UNIX s). Pure."""
+    if _may_always(caller, facts) or caller.level.casefold() in _MANAGE:
+        yield Finding(OK, "orders", "who asks may shorten jobs", value=f"{caller.name} {caller.level}".strip())
+    else:
+        why = (
+            f"{caller.name} is neither root nor SlurmUser nor of AdminLevel Operator: an order of this user is refused,"
+            " and nothing is said of the agent"
+        )
+        line = f"sacctmgr modify user {caller.name} set AdminLevel=Operator   (or run the check as the agent's user)"
+        yield Finding(MISSING, "orders", why, line, caller.level)
+    silent = _silent_nodes(facts, site.pilot.stale_after, now)
+    if silent:
+        why = (
+            "no job there has a fresh report, and jobs of the same user, account and size have one on other nodes: the"
+            " node's agent does not run, or cannot publish"
+        )
+        line = "systemctl status drainwise-node-agent   (on the node)"
+        yield Finding(MISSING, "nodes' agents", why, line, first_few(silent))
+
+
+def is_controller(facts: ClusterFacts, host: str) -> bool:
+    """Decide whether `host` is one of the cluster's controllers."""
+    names = facts.text("SlurmctldHost").split()  # with the address in brackets, where that has another name
+    return host.partition(".")[0] in {re.split(r"[.(]", name)[0] for name in names}
+
+
+def _may_always(caller: Caller, facts: ClusterFacts) -> bool:
+    return caller.uid == 0 or facts.text("SlurmUser").partition("(")[0] == caller.name
+
+
+def _silent_nodes(facts: ClusterFacts, limit: int, now: int) -> list[str]:
+    """Return the nodes on which no job has a fresh report, although jobs like theirs have one on other nodes."""
+    fresh = [job for job in facts.single if _is_fresh(job, limit, now)]
+    alike, sound = {_kind(job) for job in fresh}, {job.node for job in fresh}
+    return sorted({job.node for job in facts.settled(now) if job.node not in sound and _kind(job) in alike})
+
+
+def _kind(job: SlurmJob) -> tuple[str, str, int]:
+    return job.user, job.account, job.cores
+
+
+def _is_fresh(job: SlurmJob, limit: int, now: int) -> bool:
+    published = published_in(job.admin_comment)
+    return published is not None and published.report.heartbeat + limit > now
 
 
 _RULES: tuple[Rule, ...] = (

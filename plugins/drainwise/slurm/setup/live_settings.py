@@ -12,17 +12,18 @@ from drainwise.facts.errors import ConfigurationError, PoolUnreachable, UsageErr
 from drainwise.node.hook import read_bounded
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.commands import SHOW_CONFIG, SlurmCommands, live_values
-from drainwise.slurm.setup.config_file import ConfigLine, read_config
 from drainwise.slurm.setup.merge import default_hooks
 from drainwise.slurm.setup.own_settings import (
     HOOK_KEYS,
     VERSION,
     ClusterHistory,
+    ConfigLine,
     Fragment,
     OwnSettings,
     Values,
     fragment_in,
     own_settings,
+    read_config,
 )
 from drainwise.slurm.setup.render import fragment_path
 

@@ -14,8 +14,8 @@ from drainwise.pool.finding import OK
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.setup.check import caller_of, is_controller, judge_orders
 from drainwise.slurm.setup.check_facts import ClusterFacts, collect, nodes_of
-from drainwise.slurm.setup.check_orders import caller_of, is_controller, judge_orders
 from drainwise.slurm.setup.merge import hooks_of, names_hook
 
 _ENABLE = "include drainwise.conf in slurm.conf, and restart the daemons: docs/slurm.md"

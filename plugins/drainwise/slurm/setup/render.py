@@ -6,9 +6,8 @@ import os
 
 from drainwise.common.printable import printable_ascii
 from drainwise.facts.errors import UsageError
-from drainwise.install.features_unit import features_unit
 from drainwise.install.rendered_tree import RenderedFile
-from drainwise.install.templates import Renderer, agent_unit
+from drainwise.install.templates import Renderer, agent_unit, features_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.setup.merge import Hook, exemption, hooks_of, lines_of, quoted

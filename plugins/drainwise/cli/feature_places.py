@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Mapping
 
+from drainwise.cli.command_line.options import option
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.facts import JOB, MACHINE
 from drainwise.features.read import FeatureReader, open_features
@@ -13,23 +14,15 @@ from drainwise.features.read import FeatureReader, open_features
 VARIABLES = {MACHINE: "MACHINEFEATURES", JOB: "JOBFEATURES"}
 
 
-def add_place_options(action: argparse.ArgumentParser) -> None:
-    """Add --machine, --job and --metadata."""
-    for directory, variable in VARIABLES.items():
-        action.add_argument(
-            f"--{directory}", metavar="DIR_OR_URL", help=f"features of the {directory} (default: ${variable})"
-        )
-    add_metadata_option(action)
-
-
-def add_metadata_option(action: argparse.ArgumentParser) -> None:
-    """Add --metadata."""
-    action.add_argument(
-        "--metadata",
-        metavar="URL",
-        help="in a virtual machine: what the environment does not name is taken from the cloud's metadata at this"
-        " address, such as http://169.254.169.254",
-    )
+METADATA = option(
+    "--metadata URL",
+    "in a virtual machine: what the environment does not name is taken from the cloud's metadata at this"
+    " address, such as http://169.254.169.254",
+)
+PLACES = (
+    *(option(f"--{name} DIR_OR_URL", f"features of the {name} (default: ${VARIABLES[name]})") for name in VARIABLES),
+    METADATA,
+)
 
 
 def with_metadata(environment: Mapping[str, str], metadata: str | None) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pwd
 import shlex
 import time
 
+from drainwise.cli.command_line.options import Command, option
 from drainwise.common.foreign_tree import remove_tree
 from drainwise.common.local_file import make_public, read_json, split_path
 from drainwise.facts.client_rules import USER, ClientRules, user_texts
@@ -24,32 +25,8 @@ from drainwise.features.stated import SHUTDOWN, STATED, Stated, facts_of, from_e
 from drainwise.features.write import write_directory
 from drainwise.node.job_features import make_features
 
-Actions = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
-
 _LARGEST_JSON = 1 << 16
 _REMOVE_SECS = 10.0
-
-
-def add_write(actions: Actions[argparse.ArgumentParser]) -> None:
-    """Add both sub-commands."""
-    text = "write features directories: static ones, or those of a job that another batch system starts"
-    action = actions.add_parser("write", help=text, description=text)
-    action.add_argument("--machine", metavar="DIR", help="write $MACHINEFEATURES there; a key that nobody states goes")
-    action.add_argument("--job", metavar="DIR", help="write $JOBFEATURES there, likewise")
-    action.add_argument(
-        "--tree", metavar="DIR", help="make the three directories of a job there, print their variables"
-    )
-    action.add_argument("--owner", metavar="USER", help="with --tree, as root: whose job it is (default: as it says)")
-    action.add_argument("--from", dest="system", choices=SYSTEMS, help="take the job's facts from this batch system")
-    text = 'keys by name, as "features show --json" prints them; with --tree "clients": rows of [clients] by users'
-    action.add_argument("--json", metavar="FILE", help=text)
-    action.add_argument("--count", action="store_true", help="count the cores of this host")
-    for key in STATED:
-        option = f"--{key.name.replace('_', '-')}"
-        action.add_argument(option, dest=f"key_{key.name}", metavar="V", help=f"{key.meaning} ({key.unit})")
-    text = "remove the tree of a job that has ended"
-    remove = actions.add_parser("remove", help=text, description=text)
-    remove.add_argument("--tree", metavar="DIR", required=True)
 
 
 def write(args: argparse.Namespace) -> int:
@@ -164,3 +141,26 @@ def _owner_of(user: str | None) -> pwd.struct_passwd | None:
         if os.geteuid() != 0:
             return None
         raise UsageError(f"--owner {str(user)[:40]!a}: no such user") from None
+
+
+WRITE = Command(
+    "write features directories: static ones, or those of a job that another batch system starts",
+    (
+        option("--machine DIR", "write $MACHINEFEATURES there; a key that nobody states goes"),
+        option("--job DIR", "write $JOBFEATURES there, likewise"),
+        option("--tree DIR", "make the three directories of a job there, print their variables"),
+        option("--owner USER", "with --tree, as root: whose job it is (default: as it says)"),
+        option("--from", "take the job's facts from this batch system", dest="system", choices=SYSTEMS),
+        option(
+            "--json FILE",
+            'keys by name, as "features show --json" prints them; with --tree "clients": rows of [clients] by users',
+        ),
+        option("--count", "count the cores of this host"),
+        *(
+            option(f"--{key.name.replace('_', '-')} V", f"{key.meaning} ({key.unit})", dest=f"key_{key.name}")
+            for key in STATED
+        ),
+    ),
+    write,
+)
+REMOVE = Command("remove the tree of a job that has ended", (option("--tree DIR", None, required=True),), remove)
