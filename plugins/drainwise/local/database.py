@@ -268,7 +268,7 @@ def _decoded(text: object) -> object:
         return None
 
 
-def _texts(text: object, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
+def _texts(text: object, kind: type[list[Any] | dict[str, Any]]) -> Any:
     """Parse a list or a table of texts; None for what is none."""
     found = _decoded(text)
     if not isinstance(found, kind):
