@@ -37,17 +37,14 @@ _SECONDS = {
 def run(args: argparse.Namespace) -> int:
     """Run the pilot to its end; 0 when it left in order. Raises UsageError and FeatureError before anything runs."""
     from drainwise.common.printable import Log
-    from drainwise.pilot.channels import Channels
-    from drainwise.pilot.decide.lease import lease_from
-    from drainwise.pilot.decide.returned_cores import ReturnedCores
+    from drainwise.pilot.channels import Channels, SiteNoticeReader
+    from drainwise.pilot.decide.lease import ReturnedCores, lease_from
     from drainwise.pilot.lease_record import REPORT, write_exit_report
-    from drainwise.pilot.pilot_clock import PilotClock
     from drainwise.pilot.processes import Processes
     from drainwise.pilot.queues.command import CommandQueue
     from drainwise.pilot.queues.directory import DirectoryQueue
-    from drainwise.pilot.queues.protocol import PayloadQueue
-    from drainwise.pilot.runner import PilotRunner
-    from drainwise.pilot.site_notices import SiteNoticeReader
+    from drainwise.pilot.queues.records import PayloadQueue
+    from drainwise.pilot.runner import PilotClock, PilotRunner
     from drainwise.processes.tree import adopt_orphans
 
     directory = os.path.realpath(args.directory)

@@ -2,6 +2,10 @@
 
 The sums are whole numbers of core-microseconds, so that a million starts and ends leave no error behind, and an event
 costs the same for ten payloads as for a thousand.
+
+After CAN_POSTPONE_LAST_JOB went back from False to True, the other values rest for a while. A site that has counted on
+the cores of a draining pilot decides again; meanwhile figures that move at each event would have it decide on another
+pilot each time. Source: draft row 3.8.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.lease import Lease
@@ -230,3 +235,41 @@ def _until(ends: list[tuple[float, str]], now: float) -> int:
 
 def _take_out(ends: list[tuple[float, str]], entry: tuple[float, str]) -> None:
     del ends[bisect_left(ends, entry)]
+
+
+_NEVER = float("-inf")
+
+
+class RestingValues:
+    """The values of one pilot's reports. `rest`: how long they rest, in seconds."""
+
+    def __init__(self, rest: float) -> None:
+        self._rest = rest
+        self._stated: PilotReport | None = None
+        self.until = _NEVER
+        """When a rest is over, UNIX s; a time that is past for none."""
+
+    def stated(self, report: PilotReport, now: float) -> PilotReport:
+        """Return what is to be stated at `now` (UNIX s) where `report` is how it is.
+
+        A pilot that drains, again or still, states everything as it is: its cores come back sooner than was said. So
+        does one that has returned other cores than before.
+        """
+        before = self._stated
+        if not report.can_postpone_last_job:
+            self.until = _NEVER
+        elif before is not None and before.can_postpone_last_job is False:
+            self.until = now + self._rest
+        if before is not None and report.returned_since != before.returned_since:
+            self.until = _NEVER  # cores have come back: what is in use fits no more what was said
+        if before is not None and now < self.until:
+            moving = {"heartbeat", "can_postpone_last_job", "source"}
+            names = PilotReport.__match_args__
+            stated: list[Any] = [getattr(report if name in moving else before, name) for name in names]
+            report = PilotReport(*stated)
+        self._stated = report
+        return report
+
+    def end(self) -> None:
+        """End a rest: the clock was set, and the times that are stated belong to another one."""
+        self.until = _NEVER
