@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import PoolError, PoolUnreachable
-from drainwise.local.control import start_daemon
+from drainwise.local.control import LOG, start_daemon
 from drainwise.local.daemon_lock import LOCK, DaemonLock, find_daemon
 from drainwise.local.database import STATE
 from drainwise.local.job import ENDED, RUNNING, LocalNode
 from drainwise.local.lease.files import find_lease
 from drainwise.local.leases import DaemonSettings
-from drainwise.local.log import LOG
 from drainwise.local.pool import LocalPool
 from drainwise.local.store import LocalStore
 from drainwise.local.wake import wake_daemon

@@ -16,8 +16,7 @@ from drainwise.features import planned_shutdown
 from drainwise.local.daemon_lock import DaemonLock
 from drainwise.local.job import RUNNING, LocalJob, LocalNode, next_due
 from drainwise.local.lease.files import remove_lease
-from drainwise.local.leases import DaemonSettings, Leases
-from drainwise.local.log import Say
+from drainwise.local.leases import DaemonSettings, Leases, Say
 from drainwise.local.pilot_files import Reports, SiteNotices
 from drainwise.local.returned import acknowledged, owed_by_node, returned_parts
 from drainwise.local.schedule import choose_starts, holdings

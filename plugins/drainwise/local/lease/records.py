@@ -8,7 +8,6 @@ import posix
 import time
 
 from drainwise.common.local_file import replace_file
-from drainwise.local.lease.job_process import complain
 
 RECORDS, WORK = "lease", "work"
 """The two directories below that of a lease: the supervisor's and the job's."""
@@ -109,3 +108,11 @@ def _is_at(name: str, directory: int, descriptor: int) -> bool:
 
 def _move_away(name: str, directory: int) -> None:
     posix.rename(name, f".{name}.{posix.getpid()}", src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def complain(text: str) -> None:
+    """Write one line to standard error: `err` of the job, `log` of its supervisor. A full disk is no reason to fail."""
+    try:
+        posix.write(2, f"drainwise: {text}\n".encode("utf-8", "replace"))
+    except OSError:
+        return

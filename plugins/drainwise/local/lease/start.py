@@ -15,8 +15,7 @@ from drainwise.common.printable import ascii_line
 from drainwise.facts.errors import FeatureError, PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts, JobFacts
-from drainwise.local.lease.end import MARK, kill
-from drainwise.local.lease.files import abandon, find_lease, records_directory, work_directory
+from drainwise.local.lease.files import MARK, abandon, find_lease, kill, records_directory, work_directory
 from drainwise.local.lease.job_spec import checked_command, checked_environment, clean_environment, written_spec
 from drainwise.node.job_features import job_facts, make_features
 from drainwise.node.settings import NodeSettings
