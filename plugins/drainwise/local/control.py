@@ -23,10 +23,9 @@ from drainwise.local.daemon_lock import FoundDaemon, find_daemon
 from drainwise.local.job import LocalNode
 from drainwise.local.leases import DaemonSettings, Say
 from drainwise.local.store import LocalStore
+from drainwise.processes.children import isolated_program
 from drainwise.processes.process import send
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.control import serve; serve()"
 _START_SECONDS, _STOP_SECONDS = 60.0, 20.0  # it takes a tenth; the rest is patience with a machine under load
 _PAUSE = 0.02
 _READY, _REFUSED = "ready", "refused"
@@ -40,10 +39,9 @@ def start_daemon(directory: str, settings: DaemonSettings, nodes: Sequence[Local
     """
     directory = os.path.abspath(directory)
     spec = json.dumps([directory, dataclasses.asdict(settings), [dataclasses.astuple(node) for node in nodes]])
-    quiet = ["-B"] if sys.dont_write_bytecode else []
     try:
         ran = subprocess.run(
-            [sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, spec],
+            isolated_program(f"{__name__}:serve", spec),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

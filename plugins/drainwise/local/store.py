@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -48,6 +48,7 @@ from drainwise.processes.process import Process
 LEASES = "leases"
 
 S = TypeVar("S", bound="LocalStore")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class LocalStore(Database):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _read(self, reader: Callable[[sqlite3.Connection], Read]) -> Read:
+        with self.transaction(write=False) as look:
+            return reader(look)
+
     def lease_directory(self, run: str) -> str:
         """Return where the lease of this run lies."""
         return os.path.join(self.directory, LEASES, run)
@@ -114,8 +119,7 @@ class LocalStore(Database):
 
     def accounts(self) -> tuple[AccountQuota, ...]:
         """Return all accounts by name."""
-        with self.transaction(write=False) as look:
-            return accounts_in(look)
+        return self._read(accounts_in)
 
     def set_nodes(self, nodes: Sequence[LocalNode]) -> None:
         """Say what nodes there are from now on; leases on others run on."""
@@ -126,8 +130,7 @@ class LocalStore(Database):
 
     def nodes(self) -> tuple[LocalNode, ...]:
         """Return the nodes in their order; none before the first start."""
-        with self.transaction(write=False) as look:
-            return nodes_in(look)
+        return self._read(nodes_in)
 
     def submit(self, request: JobRequest, now: float, count: int = 1) -> list[int]:
         """Put `count` such jobs into the queue, all or none; their ids. Raises UsageError."""
@@ -259,8 +262,7 @@ class LocalStore(Database):
 
     def live(self) -> list[LocalJob]:
         """Return the jobs that hold cores, by id."""
-        with self.transaction(write=False) as look:
-            return live_in(look)
+        return self._read(live_in)
 
     def state(self, now: float) -> LocalState:
         """Read all of it at one moment; a job that is to be tried again later than `now` does not count as waiting."""
@@ -356,8 +358,7 @@ class DaemonStore(LocalStore):
 
     def parts(self) -> dict[str, PartialReturn]:
         """Return what is asked of pilots, by run."""
-        with self.transaction(write=False) as look:
-            return parts_in(look)
+        return self._read(parts_in)
 
     def forget(self, before: float, most: int = 1000) -> list[str]:
         """Forget jobs that ended before (UNIX s); the directories of their leases, which are to be removed."""

@@ -7,21 +7,18 @@ pilot like any other: it reports, it has its own orders, it may outlive the lead
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.pilot.decide.lease import Lease
+from drainwise.processes.children import isolated_program
 from drainwise.systems.chunk_jobs import ChunkJob, ChunkJobs
 from drainwise.systems.find import offering
 from drainwise.systems.system import System
 
 _OF_THE_JOB = ("MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS")
 """What only the leader's job has: the site gives a chunk job its own."""
-_PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PROGRAM = f"import sys; sys.path.append({_PACKAGES!r}); from drainwise.cli.main import main; sys.exit(main())"
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,8 @@ class Chunks:
 def chunk_jobs_of(plan: ChunkPlan, lease: Lease, now: float) -> list[ChunkJob]:
     """Return the chunk jobs: each may run for as long as is left of the leader's lease at `now`, UNIX s. Pure."""
     seconds = max(1, int((now if lease.end is None else lease.end) - now))
-    quiet = ("-B",) if sys.dont_write_bytecode else ()
     argv = (
-        *(sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, *plan.words),
+        *isolated_program("drainwise.cli.main:main", *plan.words),
         *(*plan.overrides, "--chunks", "0", "--cores", str(plan.cores), "--seconds", str(seconds), "--directory", "."),
     )
     share = plan.cores / lease.cores

@@ -144,30 +144,20 @@ def become_job(supervisor: int, work: str, command: list[bytes], environment: di
 
 def _execute(command: list[bytes], environment: dict[bytes, bytes]) -> int:
     """Become the command, found on the job's own PATH; returns the exit code of a shell that could not."""
-    name = command[0]
-    paths = [name] if b"/" in name else [b"%b/%b" % (part or b".", name) for part in _path(environment)]
+    name, directories = command[0], environment.get(b"PATH", DEFAULT_PATH).split(b":")
+    paths = [name] if b"/" in name else [b"%b/%b" % (part or b".", name) for part in directories]
     fault: OSError | None = None
     for path in paths:
         try:
             posix.execve(path, command, environment)
         except OSError as error:
-            if fault is None and _is_there(path):  # a directory of the PATH that others may not enter says nothing
+            if fault is None and posix.access(
+                path, posix.F_OK
+            ):  # a directory of the PATH that others may not enter says nothing
                 fault = error
     number = errno.ENOENT if fault is None or fault.errno is None else fault.errno
     complain(f"{name.decode('utf-8', 'replace')!a} cannot be run: {posix.strerror(number)}")
     return _NOT_FOUND if fault is None else _NOT_RUN
-
-
-def _is_there(path: bytes) -> bool:
-    try:
-        posix.stat(path)
-    except OSError:
-        return False
-    return True
-
-
-def _path(environment: dict[bytes, bytes]) -> list[bytes]:
-    return environment.get(b"PATH", DEFAULT_PATH).split(b":")
 
 
 def main() -> NoReturn:
