@@ -98,7 +98,7 @@ def _chunks(
     """Return the chunk jobs of a leader as a context; an empty one where none are wanted. Raises UsageError."""
     if not args.chunks:
         return contextlib.nullcontext()
-    from drainwise.pilot.chunks import ChunkPlan, Chunks, chunk_jobs_here
+    from drainwise.pilot.chunks import ChunkPlan, chunk_jobs_here, chunks
 
     if args.queue is None:
         raise UsageError("--chunks: pilots cannot share the payloads of a command: give --queue")
@@ -106,7 +106,7 @@ def _chunks(
     if args.estimate is not None:
         overrides += ["--estimate", os.path.realpath(args.estimate)]
     plan = ChunkPlan(pilot, args.chunks, args.chunk_cores or lease.cores, args.words, overrides, args.chunk_option)
-    return Chunks(chunk_jobs_here(environment, directory), plan, lease, now, log)
+    return chunks(chunk_jobs_here(environment, directory), plan, lease, now, log)
 
 
 def _end_machine(environment: Mapping[str, str]) -> int:

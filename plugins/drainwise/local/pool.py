@@ -107,12 +107,16 @@ def snapshot_of(
     for job in state.live:
         in_use[job.request.account] += job.cores - without.get(job.run, 0)
         by_user[job.request.user] += job.cores - without.get(job.run, 0)
+    pilots = [_pilot(job, state, without, clients) for job in state.live if job.state == RUNNING]
+    if is_for_parts:
+        for place, pilot in enumerate(pilots):
+            wish = asked(state.parts.get(pilot.run), pilot.cores + pilot.returned, now, pilot.returned)
+            # All but one core can be returned if its statement is believed.
+            can_return = pilot.cores - 1 if pilot.run in returned else 0
+            pilots[place] = replace(pilot, can_return=can_return, asked=wish.cores)
     return Snapshot(
         taken=now,
-        pilots=tuple(
-            _with_wish(pilot, state, pilot.run in returned, now) if is_for_parts else pilot
-            for pilot in (_pilot(job, state, without, clients) for job in state.live if job.state == RUNNING)
-        ),
+        pilots=tuple(pilots),
         accounts=tuple(
             _account(account.name, account.quota, in_use[account.name], waiting) for account in state.accounts
         ),
@@ -137,12 +141,6 @@ def _pilot(job: LocalJob, state: LocalState, without: Mapping[str, int], clients
         client=client_of(job.request, clients).name,
         returned=without.get(job.run, 0),
     )
-
-
-def _with_wish(pilot: Pilot, state: LocalState, is_believed: bool, now: int) -> Pilot:
-    """Return the pilot with what it is asked for and can return, all but one core if its statement is believed."""
-    wish = asked(state.parts.get(pilot.run), pilot.cores + pilot.returned, now, pilot.returned)
-    return replace(pilot, can_return=pilot.cores - 1 if is_believed else 0, asked=wish.cores)
 
 
 def _account(name: str, quota: int, in_use: int, waiting: list[WaitingJob]) -> Account:
