@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from drainwise.facts.client_rules import ClientRules
@@ -44,24 +44,18 @@ class LocalPool:
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order stands in the state when this returns, and the daemon has been woken."""
-        with self._open() as store:
-            store.order(pilot.run, deadline, time.time(), reason)
-        wake_daemon(self._directory)
+        self._change(lambda store, now: store.order(pilot.run, deadline, now, reason))
 
     def withdraw_order(self, pilot: Pilot, reason: str) -> None:
         """See `Pool`; the daemon, which has been woken, writes the site notice."""
-        with self._open() as store:
-            store.withdraw_order(pilot.run, time.time(), reason)
-        wake_daemon(self._directory)
+        self._change(lambda store, now: store.withdraw_order(pilot.run, now, reason))
 
     def ask_for_part(self, pilot: Pilot, part: PartialReturn, reason: str) -> None:
         """Ask a pilot to return some of its cores, and to go on with the others; 0 cores: none any more.
 
         Raises as `give_order`.
         """
-        with self._open() as store:
-            store.ask_for_part(pilot.run, part.cores, part.by, part.chunk, time.time(), reason)
-        wake_daemon(self._directory)
+        self._change(lambda store, now: store.ask_for_part(pilot.run, part.cores, part.by, part.chunk, now, reason))
 
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
         """See `Pool`; what has ended is remembered for as long as the daemon's settings say."""
@@ -76,6 +70,11 @@ class LocalPool:
     def follow_up(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the daemon enforces every deadline
         """See `Pool`: nothing is ever left to do."""
         return []
+
+    def _change(self, change: Callable[[LocalStore, float], None]) -> None:
+        with self._open() as store:
+            change(store, time.time())
+        wake_daemon(self._directory)
 
     def _open(self) -> LocalStore:
         try:

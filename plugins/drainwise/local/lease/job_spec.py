@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
-_PIECE = 1 << 16
 
 
 def clean_environment(ours: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
@@ -64,21 +63,14 @@ def written_spec(command: Sequence[bytes], environment: Mapping[bytes, bytes]) -
     return marshal.dumps((list(command), dict(environment)))
 
 
-def parsed_spec(spec: bytes) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """Parse the command and the environment that `written_spec` wrote.
+def read_spec(descriptor: int) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """Read from a pipe the command and the environment that `written_spec` wrote.
 
     Raises ValueError for a part of a spec: who wrote it died meanwhile, and half a command must never run.
     """
     try:
-        command, environment = marshal.loads(spec)  # noqa: S302 - who holds the other end is our own process
+        with open(descriptor, "rb", closefd=False) as pipe:
+            command, environment = marshal.load(pipe)  # noqa: S302 - who holds the other end is our own process
     except (EOFError, TypeError, ValueError):
         raise ValueError("the job spec is incomplete") from None
     return command, environment
-
-
-def read_spec(descriptor: int) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """Read a job spec from a pipe to its end, and parse it."""
-    pieces = []
-    while piece := posix.read(descriptor, _PIECE):
-        pieces.append(piece)
-    return parsed_spec(b"".join(pieces))
