@@ -165,7 +165,7 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "common": Budget(1_959, "__init__ __main__ common facts"),
-    "processes": Budget(645, "processes"),
+    "processes": Budget(622, "processes"),
     "features": Budget(1_617, "features"),
     "pilotad": Budget(989, "pilotad"),
     "node": Budget(1_353, "node node.payloads"),
