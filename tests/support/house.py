@@ -82,7 +82,7 @@ HOUSE = {
         "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool processes "
         "systems",
     ),
-    "local.lease": Room(USER, "user", "common facts features node pilotad processes"),
+    "local.lease": Room(USER, "user", "common facts features node processes"),
     "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad processes systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide processes"),
@@ -162,7 +162,7 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "common": Budget(1_959, "__init__ __main__ common facts"),
-    "processes": Budget(645, "processes"),
+    "processes": Budget(622, "processes"),
     "features": Budget(1_617, "features"),
     "pilotad": Budget(989, "pilotad"),
     "node": Budget(1_353, "node node.payloads"),

@@ -41,8 +41,8 @@ def _start(args: argparse.Namespace, directory: str) -> int:
 
 
 def _serve(args: argparse.Namespace, directory: str) -> int:
+    from drainwise.local.control import to_file, to_terminal
     from drainwise.local.daemon import Daemon
-    from drainwise.local.log import to_file, to_terminal
 
     say = to_terminal if args.foreground else to_file(directory)
     nodes = parse_nodes(args.nodes) if args.nodes else ()

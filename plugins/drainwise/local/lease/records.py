@@ -8,7 +8,6 @@ import posix
 import time
 
 from drainwise.common.local_file import is_at, replace_file
-from drainwise.local.lease.job_process import complain
 
 RECORDS, WORK = "lease", "work"
 """The two directories below that of a lease: the supervisor's and the job's."""
@@ -100,3 +99,11 @@ class SupervisorRecords:
 
 def _move_away(name: str, directory: int) -> None:
     posix.rename(name, f".{name}.{posix.getpid()}", src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def complain(text: str) -> None:
+    """Write one line to standard error: `err` of the job, `log` of its supervisor. A full disk is no reason to fail."""
+    try:
+        posix.write(2, f"drainwise: {text}\n".encode("utf-8", "replace"))
+    except OSError:
+        return
