@@ -272,7 +272,6 @@ THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_valida
     "drainwise validate request.toml --again --account physics",
 }
 THE_LAUNCH = {  # tests/launch/test_page.py
-    "drainwise launch night.toml --dry-run",
     "drainwise launch night.toml",
     "drainwise launch night.toml --again --json",
     "drainwise launch night.toml prepare",
