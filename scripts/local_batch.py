@@ -11,7 +11,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from drainwise.common.processes import each_bearer
 from drainwise.local.control import start_daemon, stop_daemon
 from drainwise.local.daemon_lock import find_daemon
 from drainwise.local.job import AccountQuota, JobRequest, LocalJob, LocalNode
@@ -20,6 +19,7 @@ from drainwise.local.leases import DaemonSettings
 from drainwise.local.pool import LocalPool
 from drainwise.local.store import LocalStore
 from drainwise.local.wake import wake_daemon
+from drainwise.processes.process import each_bearer
 from real_daemons.waiting import wait_for
 
 PLUGINS = str(Path(__file__).parents[1] / "plugins")

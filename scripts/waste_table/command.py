@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from drainwise.simulate.outcome import HOUR, Outcome
-from drainwise.simulate.policies.named import CLAIRVOYANT, POLICIES, require_known
+from drainwise.simulate.policies.meanings import CLAIRVOYANT
+from drainwise.simulate.policies.named import POLICIES, require_known
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.summary import lines_of
 from drainwise.simulate.trace import TraceJob

@@ -13,7 +13,7 @@ from drainwise.journal.explain import Sought, explain, in_words
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
-from drainwise.journal.remembered import unused_in
+from drainwise.journal.report import ReportedJournal
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
@@ -122,7 +122,7 @@ def test_what_was_freed_in_vain_is_counted_and_reported(played: Played) -> None:
     done = played.cycles(20)
     unused = sum(one.unused for one in done)
     assert unused == 8 * len(played.pool.ordered)
-    assert unused_in([played.path], NOW, played.pool.now) == unused
+    assert ReportedJournal.read([played.path], NOW, played.pool.now).unused == unused
 
 
 def test_jobs_that_start_pause_nothing(tmp_path: Path) -> None:

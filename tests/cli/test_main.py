@@ -11,6 +11,7 @@ import sys
 import types
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ ENVIRONMENT = {"PATH": os.defpath, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECO
 def command(monkeypatch: pytest.MonkeyPatch, what: object) -> None:
     """Make `status` a command that raises or returns `what`."""
 
-    def run(args: object) -> object:
+    def run(args: object) -> Any:
         if isinstance(what, BaseException):
             raise what
         return what

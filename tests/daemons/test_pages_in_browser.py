@@ -23,8 +23,8 @@ import pytest
 from drainwise.agent.cycle import Cycle
 from drainwise.agent.export.observers import observers_of
 from drainwise.cli.main import main
-from drainwise.journal.history import ENDS, OPEN, WITHDRAWN, ReportedOrder, ReportedPart
-from drainwise.journal.report import DAY, report_on
+from drainwise.journal.remembered import ReportedPart
+from drainwise.journal.report import DAY, ENDS, OPEN, WITHDRAWN, ReportedOrder, report_on
 from drainwise.journal.report_html import page as report_page
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import PageSection

@@ -38,7 +38,7 @@ from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.pool import SlurmPool
 from drainwise.slurm.pool.snapshot import HETEROGENEOUS, SEVERAL_NODES
-from drainwise.slurm.pool.transport import Squeue
+from drainwise.slurm.pool.transport import SlurmTransport
 from drainwise.slurm.setup.check import caller_of, judge, judge_orders
 from drainwise.slurm.setup.check_facts import collect, nodes_of
 from drainwise.slurm.setup.render import fragment_path, render
@@ -259,7 +259,7 @@ def test_the_lines_of_squeue_say_what_its_json_says(slurm: SlurmCluster) -> None
     def both() -> tuple[dict[int, object], dict[int, object]]:
         known = jobs_in(commands.start("squeue", "--json", "--all").output())
         live = [job for job in known if job.states & {"RUNNING", "PENDING"}]
-        found = Squeue(commands, 20.0).jobs()
+        found = SlurmTransport(commands, 20.0).answers().jobs
         return {job.number: as_compared(job) for job in live}, {job.number: as_compared(job) for job in found}
 
     slurm.wait_for(lambda: (found := both())[0] == found[1], 20, "both to say the same")

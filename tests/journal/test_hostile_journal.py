@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from drainwise.cli.main import main
 from drainwise.journal.entries import ended_event, withdrawal_event
 from drainwise.journal.event import Event, Outcome
-from drainwise.journal.history import reported_orders
 from drainwise.journal.memory import Memory, ended_events
 from drainwise.journal.read import PassedOver, first_time
-from drainwise.journal.report import as_json, report_on
+from drainwise.journal.report import ReportedJournal, as_json, report_on
 from drainwise.journal.report_html import page
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.plan import Withdrawal
@@ -82,7 +81,7 @@ def remember(path: str) -> int:
 
 def report(path: str) -> int:
     passed_over = PassedOver()
-    made = report_on(reported_orders([path], 0, passed_over), NOW - 86_400, NOW + 86_400)
+    made = report_on(ReportedJournal.read([path], 0, NOW, passed_over).orders, NOW - 86_400, NOW + 86_400)
     json.dumps(as_json(made), allow_nan=False)
     page(made, NOW).encode("utf-8")
     return passed_over.lines
@@ -144,4 +143,4 @@ def test_a_journal_that_another_program_wrote_anew_says_the_same() -> None:
     events = [event for event in sound() if event["event"] == "order"]
     with journal([json.dumps(event, sort_keys=True).encode() for event in events]) as path:
         assert len(Memory.load([path], NOW).open_orders()) == len(orders())
-        assert len(reported_orders([path], 0)) == len(events)
+        assert len(ReportedJournal.read([path], 0, NOW).orders) == len(events)

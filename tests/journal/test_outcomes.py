@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.facts.cut_deadline import cut_waste
+from drainwise.facts.cut_deadline import Claims
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.journal.outcomes import OpenOrder, realised_waste
@@ -148,7 +148,7 @@ def test_what_a_pilot_lost_that_states_no_end_after_its_deadline(
     truth = idle + left.run_until(NOW + ended)
     assert waste(opened, NOW + ended, vacated) == pytest.approx(truth, rel=0.03)
     if len(ends) == 1:
-        assert sum(cut_waste(CORES, *said[1:], NOW, NOW + ended)) == pytest.approx(truth, rel=0.01)
+        assert sum(Claims(CORES, *said[1:]).cut_waste(NOW, NOW + ended)) == pytest.approx(truth, rel=0.01)
 
 
 def heard(before: float, after: float, ended: int = 3600, vacated: bool = True) -> tuple[float, float]:
@@ -161,7 +161,7 @@ def heard(before: float, after: float, ended: int = 3600, vacated: bool = True) 
     used, end = (0.0, NOW + 3500) if after == 0 else (8.0, NOW + 3600)
     later = PilotReport(NOW + 3500, used, NOW, end, end, end, after * most, 0.0, 0, can_postpone_last_job=False)
     opened = order(said, kind=CUT).with_report_of(pilot(1, later), NOW + 3500)
-    return sum(cut_waste(CORES, *said[1:], NOW, NOW + 3600)), waste(opened, NOW + ended, vacated)
+    return sum(Claims(CORES, *said[1:]).cut_waste(NOW, NOW + 3600)), waste(opened, NOW + ended, vacated)
 
 
 @pytest.mark.parametrize("before, after", [(1.0, 0.0), (1.0, 0.1), (0.0, 1.0), (0.1, 1.0)])

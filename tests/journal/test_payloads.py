@@ -45,7 +45,7 @@ def learned(user: str = "alice", payloads: int = 8) -> Memory:
     for number in range(payloads + 1):
         first = begin + number * LASTS
         one = pilot("r", observed(first + STEP, first), user)
-        for event in memory.payloads_seen(snapshot(one, taken=first + STEP)):
+        for event in memory.payloads.seen(snapshot(one, taken=first + STEP)):
             memory.note(event)
     return memory
 
@@ -147,7 +147,7 @@ def test_what_was_learned_survives_a_restart(tmp_path: Path) -> None:
         for number in range(9):
             begin = NOW - (8 - number) * LASTS
             one = pilot("r", observed(begin + STEP, begin))
-            for event in memory.payloads_seen(snapshot(one, taken=begin + STEP)):
+            for event in memory.payloads.seen(snapshot(one, taken=begin + STEP)):
                 memory.note(event)
                 stream.write(journal_line(event))
     kind = kind_of_payload("alice", "plain")

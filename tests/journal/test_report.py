@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from drainwise.journal.entries import withdrawal_event
 from drainwise.journal.event import Outcome
-from drainwise.journal.history import (
+from drainwise.journal.memory import ended_events
+from drainwise.journal.report import (
+    DAY,
     ENDS,
     IN_TIME,
     LATE,
@@ -21,11 +23,11 @@ from drainwise.journal.history import (
     OPEN,
     VACATED,
     WITHDRAWN,
+    ReportedJournal,
     ReportedOrder,
-    reported_orders,
+    as_json,
+    report_on,
 )
-from drainwise.journal.memory import ended_events
-from drainwise.journal.report import DAY, as_json, report_on
 from drainwise.journal.report_html import page, plots_of
 from drainwise.page.svg import Axis, Bar, Dot, Plot
 from drainwise.pool.facts import Ending
@@ -76,14 +78,16 @@ def test_an_order_that_nobody_answered_is_one_order_whatever_is_found(tmp_path: 
     ):
         lines.write({**event, **more, **({"found": NOW + 60} if more else {})})
         path.write_text(lines.text)
-        assert [(one.run, one.ordered, one.end) for one in reported_orders([str(path)], 0)] == [(RUNS[0].run, NOW, end)]
+        assert [(one.run, one.ordered, one.end) for one in ReportedJournal.read([str(path)], 0, NOW).orders] == [
+            (RUNS[0].run, NOW, end)
+        ]
     lines.write(orders(snapshot(RUNS[0], deficit=8), now=NOW + 700)[0])
     path.write_text(lines.text)
-    assert len(reported_orders([str(path)], 0)) == 2, "another order"
+    assert len(ReportedJournal.read([str(path)], 0, NOW).orders) == 2, "another order"
 
 
 def test_each_order_is_counted_once_by_how_it_ended(journal: str) -> None:
-    found = report_on(reported_orders([journal], NOW - 3600), NOW - 3600, NOW + 4000)
+    found = report_on(ReportedJournal.read([journal], NOW - 3600, NOW).orders, NOW - 3600, NOW + 4000)
     sums = found.total
     assert {end: sums.ended_as(end) for end in ENDS} == {IN_TIME: 1, LATE: 1, VACATED: 1, WITHDRAWN: 1, OPEN: 1}
     assert (sums.ordered, sums.not_ordered, sums.cores_ordered, sums.cores_freed) == (5, 1, 40, 24)
@@ -94,7 +98,7 @@ def test_each_order_is_counted_once_by_how_it_ended(journal: str) -> None:
 
 
 def test_what_follows_an_older_order_is_not_put_on_a_newer_one(journal: str) -> None:
-    older, *newer = reported_orders([journal], 0)
+    older, *newer = ReportedJournal.read([journal], 0, NOW).orders
     assert (older.ordered, older.end, len(newer)) == (NOW - 9000, OPEN, 6)
     assert len(report_on([older, *newer], 0, NOW - 3600).pilots) == 1
 

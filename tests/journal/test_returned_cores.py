@@ -13,11 +13,10 @@ from drainwise.cli.main import main
 from drainwise.journal.entries import part_event
 from drainwise.journal.event import Outcome
 from drainwise.journal.file import journal_line
-from drainwise.journal.history import reported_parts
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import PassedOver
 from drainwise.journal.remembered import LONGEST_UNWRITTEN, MOST_WRITTEN_AT_ONCE
-from drainwise.journal.report import DAY, PartSums, as_json, report_on
+from drainwise.journal.report import DAY, PartSums, ReportedJournal, as_json, report_on
 from drainwise.journal.report_html import page
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot
@@ -42,7 +41,7 @@ class Looks:
     def look(self, after: int, *pilots: Pilot) -> list[Mapping[str, object]]:
         """What one look, so many seconds later, tells of pilots."""
         told: list[Mapping[str, object]] = []
-        for event in self.memory.returned_seen(snapshot(*pilots), NOW + after, 3600):
+        for event in self.memory.returned.looked(snapshot(*pilots), NOW + after, 3600):
             self.lines.write(event)
             self.memory.note(event)
             told += event["pilots"]  # type: ignore[arg-type]
@@ -148,7 +147,7 @@ BEA = PartSums(1, 1, cores_returned=6, core_seconds_returned=300 + 1800 + 200, r
 
 def test_the_report_has_what_each_user_returned(journal: str) -> None:
     """Cores are those returned at one time; wishes for less, and those that were not taken, are none."""
-    found = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], NOW - DAY))
+    found = report_on([], NOW - DAY, NOW + DAY, parts=ReportedJournal.read([journal], NOW - DAY, NOW).parts)
     assert found.parts == (("group_a", "alice", ALICE), ("group_a", "bea@pool", BEA))
     total = as_json(found)["parts"]["total"]  # type: ignore[index]
     assert total == {
@@ -159,14 +158,16 @@ def test_the_report_has_what_each_user_returned(journal: str) -> None:
         "realised_waste": BEA.realised_waste,
     }
     for more in ({"user": "bea"}, {"identity": PilotIdentity(vo="cms")}):
-        of_one = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], NOW - DAY), **more)
+        of_one = report_on(
+            [], NOW - DAY, NOW + DAY, parts=ReportedJournal.read([journal], NOW - DAY, NOW).parts, **more
+        )
         assert of_one.part_total == BEA
-    assert reported_parts([journal], NOW + 1301) == []
+    assert ReportedJournal.read([journal], NOW + 1301, NOW).parts == []
 
 
 def test_the_page_shows_parts_where_there_are_any(journal: str) -> None:
     heading = "Cores returned by pilots that went on"
-    found = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], 0))
+    found = report_on([], NOW - DAY, NOW + DAY, parts=ReportedJournal.read([journal], 0, NOW).parts)
     assert heading in page(found, NOW) and "<td>0.639</td>" in page(found, NOW)
     assert heading not in page(report_on([], NOW - DAY, NOW + DAY), NOW)
 
@@ -187,5 +188,9 @@ def test_an_event_that_is_not_sound_is_passed_over(journal: str, name: str, valu
     line = journal_line({"event": "returned", "version": 2, "time": NOW, "pilots": [entry]})
     Path(journal).write_text(Path(journal).read_text() + line)
     counted = PassedOver()
-    assert len(reported_parts([journal], 0, counted)) == len(reported_parts([journal], 0)) > 0
+    assert (
+        len(ReportedJournal.read([journal], 0, NOW, counted).parts)
+        == len(ReportedJournal.read([journal], 0, NOW).parts)
+        > 0
+    )
     assert counted.lines == Memory.load([journal], NOW + 9999).passed_over.lines == 1

@@ -8,10 +8,9 @@ from pathlib import Path
 from drainwise.journal.entries import ended_event, order_event
 from drainwise.journal.event import VERSION
 from drainwise.journal.explain import Sought, explain, in_words
-from drainwise.journal.history import reported_orders
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import PassedOver, event_of, events_of
-from drainwise.journal.report import report_on
+from drainwise.journal.report import ReportedJournal, report_on
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.unmet_demand import AccountPart
 
@@ -64,7 +63,7 @@ def test_the_claims_of_an_open_order_are_known(tmp_path: Path) -> None:
 
 
 def test_it_is_explained_and_reported() -> None:
-    total = report_on(reported_orders([PATH], 0), NOW, NOW + 7200).total
+    total = report_on(ReportedJournal.read([PATH], 0, NOW).orders, NOW, NOW + 7200).total
     assert (total.ordered, total.ended_as("withdrawn"), total.ended_as("left in time")) == (2, 1, 1)
     first, second = (in_words(explain([PATH], Sought(f"slot1_{number}@node1"))[0]) for number in (1, 2))
     assert "ordered to end by 2026-11-21 09:05:00Z" in "\n".join(first)

@@ -1,192 +1,292 @@
-"""Control groups of version 1, the real ones of this machine: a job is held to its memory, nothing stays behind."""
+"""Control groups: found in texts; on the kernel's own hierarchy, with a controller that it has there.
+
+Memory is counted by version 2 only where version 1 does not. What concerns the tree (who may be where, what is made,
+left and taken away) is tried with `hugetlb`, a controller with the same rules, and what concerns memory on files as the
+kernel's documentation has them.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from as_user import in_child
-from drainwise.launch.backend import DONE, RUNNING, JobState, LaunchPlace, Start
+from drainwise.launch.backend import RUNNING, Start
 from drainwise.launch.choice.resources import Resources
-from drainwise.launch.this_machine.backend import LocalBackend, open_backend
-from drainwise.launch.this_machine.control_groups import hierarchy_here
-from drainwise.launch.this_machine.memory_groups import CONTROLLER, memory_groups
-from made_up_node import public_directory
+from drainwise.launch.this_machine import memory_groups
+from drainwise.launch.this_machine.backend import LocalBackend
+from drainwise.launch.this_machine.memory_groups import MemoryGroup, MemoryGroups
+from drainwise.processes.control_groups import Hierarchy, hierarchy_in, number_of
 from real_daemons.waiting import wait_for
 
-PATIENCE, USER = 30.0, 54321
-HERE = hierarchy_here(CONTROLLER)
-OWN = HERE.own if HERE is not None and HERE.version == 1 and os.access(HERE.own, os.W_OK) else ""
-PLUGINS = str(Path(__file__).parents[2] / "plugins")
-
-pytestmark = [
-    pytest.mark.daemons,  # it runs real processes
-    pytest.mark.skipif(not OWN, reason="no memory hierarchy of version 1 may be written here"),
-]
-
-TAKES = "import sys, time; held = b'x' * (int(sys.argv[1]) << 20); open(sys.argv[2], 'w').close(); time.sleep(60)"
+V1 = "30 29 0:26 / /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory\n"
+V2 = "35 30 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+CONTROLLER = "hugetlb"
 
 
-class Machine:
-    """A backend with control groups."""
-
-    def __init__(self, directory: Path, state: str) -> None:
-        self.directory, self.state, self.said = directory, state, list[str]()
-        self.place = LaunchPlace("f", "k", str(directory), state, self.said.append)
-        self.backend: LocalBackend = open_backend({"cpu": 4, "mem": 4000}, "", self.place)
-
-    @property
-    def group(self) -> Path:
-        return Path(OWN, f"drainwise-{self.state}")
-
-    def start(self, name: str, line: str, mem: int) -> str:
-        tag, environment = f"{self.state}-{name}", {"PATH": os.environ["PATH"]}
-        resources, output = Resources(1, mem), f"{self.directory}/{name}.out"
-        return self.backend.start(
-            Start(name, tag, ("sh", "-c", line), str(self.directory), resources, output, environment)
-        )
-
-    def end_of(self, job: str) -> JobState:
-        while (state := self.backend.poll([job])[job]).state == RUNNING:
-            self.backend.wait(0.1)
-        return state
+def mounted() -> str:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        if " - cgroup2 " in line:
+            return line.split(" ")[4]
+    return ""
 
 
-def is_there(pid: str) -> bool:
-    """Whether a process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid.strip()}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+def is_usable() -> bool:
+    top = mounted()
+    words = Path(top, "cgroup.controllers").read_text().split() if top else []
+    return CONTROLLER in words and os.access(f"{top}/cgroup.subtree_control", os.W_OK) and os.geteuid() == 0
 
 
-def takes(megabytes: int, mark: str) -> str:
-    return f'{sys.executable} -S -c "{TAKES}" {megabytes} {mark}'
+@pytest.mark.parametrize(
+    ("cgroup", "mountinfo", "found"),
+    [
+        ("4:memory:/a/b\n0::/c\n", V1 + V2, None),
+        ("0::/a\n", V1, None),
+        ("0::/no/such/group\n", V2, None),
+        ("4:memory:/a\n", V2, None),
+        ("", "", None),
+    ],
+)
+def test_where_memory_is_counted(cgroup: str, mountinfo: str, found: Hierarchy | None) -> None:
+    assert hierarchy_in(cgroup, mountinfo, "memory") == found
+
+
+@pytest.mark.parametrize(
+    ("group", "root", "there"),
+    [
+        ("/user.slice/run-1.scope", "/", True),
+        # A container sees a part of the tree; a group outside of that part it cannot name.
+        ("/box/1/user.slice/run-1.scope", "/box/1", True),
+        ("/box/11/user.slice/run-1.scope", "/box/1", False),
+        ("/../user.slice/run-1.scope", "/", False),
+    ],
+)
+def test_where_the_controller_counts(tmp_path: Path, group: str, root: str, there: bool) -> None:
+    own = tmp_path / "user.slice" / "run-1.scope"
+    own.mkdir(parents=True)
+    mountinfo = V2.replace("/sys/fs/cgroup", str(tmp_path)).replace(" / ", f" {root} ")
+    (own / "cgroup.controllers").write_text("cpu pids\n")
+    assert hierarchy_in(f"0::{group}\n", mountinfo, "memory") is None
+    (own / "cgroup.controllers").write_text("cpu memory pids\n")
+    assert hierarchy_in(f"0::{group}\n", mountinfo, "memory") == (Hierarchy(str(tmp_path), str(own)) if there else None)
+
+
+def test_the_limit_of_version_2_is_for_memory_and_swap_and_for_all_at_once(tmp_path: Path) -> None:
+    for name in ("memory.max", "memory.swap.max", "memory.oom.group"):
+        (tmp_path / name).write_text("max\n")
+    MemoryGroup(str(tmp_path)).limit(100 << 20)
+    assert [(tmp_path / name).read_text().strip("max\n") for name, _ in memory_groups.LIMITS] == ["104857600", "0", "1"]
+    (tmp_path / "memory.swap.max").unlink()  # a kernel without swap
+    MemoryGroup(str(tmp_path)).limit(1 << 80)
+    assert not (tmp_path / "memory.swap.max").exists()
+    assert number_of(str(tmp_path), "memory.max") == 1 << 62
+
+
+def test_kills_of_version_2_count_where_the_limit_was_reached(tmp_path: Path) -> None:
+    """Not those in groups below, or for want of memory of the whole machine."""
+    group = MemoryGroup(str(tmp_path))
+    assert group.kills() is None
+    (tmp_path / "memory.events").write_text("low 0\nhigh 0\nmax 7\noom 2\noom_kill 5\n")
+    assert group.kills() == 2
+    (tmp_path / "memory.events.local").write_text("low 0\nhigh 0\nmax 0\noom 0\noom_kill 3\n")
+    assert group.kills() == 0
+
+
+real = pytest.mark.skipif(not is_usable(), reason=f"no hierarchy of version 2 with {CONTROLLER} may be written here")
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    made = Machine(tmp_path, f"t{os.getpid()}")
-    yield made
-    made.backend.close()
-    assert not made.group.exists() and not made.said and not (tmp_path / "memory-group").exists()
+def delegated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A group that was handed over to whoever is in it, as `systemd-run --scope -p Delegate=yes` does."""
+    top = mounted()
+    monkeypatch.setattr(memory_groups, "CONTROLLER", CONTROLLER)
+    monkeypatch.setattr(memory_groups, "LIMITS", (("hugetlb.2MB.max", None),))
+    monkeypatch.setattr(memory_groups, "KILLS", (("hugetlb.2MB.events.local", "max"),))
+    control, place = Path(top, "cgroup.subtree_control"), Path(top, f"delegated-{os.getpid()}")
+    before = CONTROLLER in control.read_text().split()
+    control.write_text(f"+{CONTROLLER}")
+    place.mkdir()
+    yield place
+    for directory, _, _ in os.walk(place, topdown=False):
+        os.rmdir(directory)
+    if not before and not list(Path(top).glob("delegated-*")):  # another suite may run on this machine
+        control.write_text(f"-{CONTROLLER}")
 
 
-def test_processes_are_summed_and_the_whole_job_is_ended_and_said_so(machine: Machine) -> None:
-    """Two of 70 MB each are more than 100, though none of them is; what has fled into another session counts."""
-    line = (
-        f"{takes(70, 'one')} & until test -e one; do sleep 0.01; done; setsid {takes(70, 'two')} & wait; wait; sleep 60"
-    )
-    state = machine.end_of(machine.start("sum", line, 100))
-    assert (state.state, state.why) == (DONE, "used more than its memory of 100 MB") and state.code > 0
-    assert (machine.directory / "one").exists()
+def inside(group: Path, step: Callable[[], object]) -> None:
+    """Do this as a process of its own in that group; when it has gone, nobody is in the group."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            Path(group, "cgroup.procs").write_text("0")
+            step()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            raise
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def test_one_whose_child_was_killed_for_its_memory_has_not_succeeded(machine: Machine) -> None:
-    line = f"{takes(70, 'one')} & until test -e one; do sleep 0.01; done; {takes(70, 'two')}; kill %1; exit 0"
-    state = machine.end_of(machine.start("sum", line, 100))
-    assert state.code > 0 and state.why == "used more than its memory of 100 MB"
+def below(path: Path) -> set[str]:
+    return {os.path.relpath(directory, path) for directory, _, _ in os.walk(path)} - {"."}
 
 
-def test_a_job_below_its_memory_ends_as_it_does(machine: Machine) -> None:
-    """The same two with enough; and files that it has read or written are no memory of its own."""
-    line = (
-        f"{takes(70, 'one')} & {takes(70, 'two')} & until test -e one -a -e two; do sleep 0.01; done; kill %1 %2; "
-        "head -c 400000000 /dev/zero > large; cat large > /dev/null; rm large; exit 3"
-    )
-    state = machine.end_of(machine.start("sum", line, 250))
-    assert (state.code, state.why) == (3, "")
+def opened(directory: Path, own: Path, said: list[str]) -> MemoryGroups:
+    return MemoryGroups(str(directory), "s", said.append, Hierarchy(mounted(), str(own)))
 
 
-def test_what_fled_goes_with_its_job_and_so_does_the_group(machine: Machine) -> None:
-    """It has thrown away its environment, so by its tag nobody finds it."""
-    line = "setsid env -i sleep 61 & echo $! > fled; until test -s fled; do :; done"
-    job = machine.start("flees", line, 50)
-    assert (machine.group / job).is_dir()
-    assert machine.end_of(job).code == 0
-    wait_for(lambda: machine.backend.poll([]) or not (machine.group / job).exists())
-    assert not is_there((machine.directory / "fled").read_text())
+@real
+@pytest.mark.daemons  # the kernel's own groups
+def test_who_is_alone_in_its_group_leaves_it_so_that_it_may_count(delegated: Path, tmp_path: Path) -> None:
+    """No process may be in a group that counts; afterwards all is as it was."""
+
+    def step() -> None:
+        said: list[str] = []
+        groups = opened(tmp_path, delegated, said)
+        group = groups.make("s-1", 100)
+        assert group is not None and not said
+        assert below(delegated) == {"drainwise-s", "drainwise-s/s-1", "drainwise-s.launcher"}
+        assert Path("/proc/self/cgroup").read_text().splitlines()[-1].endswith("/drainwise-s.launcher")
+        assert number_of(group.directory, "hugetlb.2MB.max") == 100 << 20
+        process = subprocess.Popen(["/bin/sh", "-c", f"echo 0 > {group.entry}; setsid sleep 61 & exec sleep 62"])
+        while len(Path(group.entry).read_text().split()) < 2:
+            continue
+        groups.remove(group)
+        assert process.wait(10) == -9
+        while Path(group.directory).exists():
+            groups.tidy()
+        groups.close()
+        assert below(delegated) == set() and Path(delegated, "cgroup.subtree_control").read_text().strip() == ""
+        assert str(os.getpid()) in Path(delegated, "cgroup.procs").read_text().split()
+        assert os.listdir(tmp_path) == []
+
+    inside(delegated, step)
 
 
-def test_a_job_that_is_killed_by_somebody_used_no_memory(machine: Machine) -> None:
-    state = machine.end_of(machine.start("dies", "kill -9 $$", 50))
-    assert (state.code, state.why) == (137, "signal 9")
+@real
+@pytest.mark.daemons
+def test_beside_others_in_a_group_it_makes_its_own_next_to_that_group(delegated: Path, tmp_path: Path) -> None:
+    """A shell is in the same group: it cannot count. The parent counts: ours stands beside."""
+    session = delegated / "session.scope"
+    Path(delegated, "cgroup.subtree_control").write_text(f"+{CONTROLLER}")
+    session.mkdir()
+    shell = subprocess.Popen(["/bin/sh", "-c", f"echo 0 > {session}/cgroup.procs; exec sleep 60"])
+    while not Path(session, "cgroup.procs").read_text():
+        continue
 
+    def step() -> None:
+        said: list[str] = []
+        groups = opened(tmp_path, session, said)
+        assert groups.make("s-1", 100) is not None and not said
+        assert below(delegated) == {"session.scope", "drainwise-s", "drainwise-s/s-1"}
+        groups.remove(MemoryGroup(f"{delegated}/drainwise-s/s-1"))
+        groups.close()
+        assert below(delegated) == {"session.scope"}
 
-def test_whoever_asks_for_no_memory_is_in_no_group(machine: Machine) -> None:
-    assert machine.end_of(machine.start("free", "cat /proc/self/cgroup > where", 0)).code == 0
-    assert "drainwise-" not in (machine.directory / "where").read_text()
-
-
-LAUNCHES = """
-import sys
-from pathlib import Path
-sys.path[:0] = [{tests!r}, {tests!r} + "/support", {tests!r} + "/../scripts"]
-from launch.test_memory_groups import Machine
-import time
-machine = Machine(Path(sys.argv[1]), sys.argv[2])
-machine.start("a", "setsid env -i sleep 63 & touch up; exec sleep 62", 50)
-time.sleep(60)
-"""
-
-
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_the_next_start_takes_away_what_a_killed_launcher_left_and_no_more(tmp_path: Path, elsewhere: bool) -> None:
-    """Also where it ran in another group than the next one does."""
-    state, program = f"k{os.getpid()}", LAUNCHES.format(tests=str(Path(__file__).parents[1]))
-    other, inner = Path(OWN, f"drainwise-other{os.getpid()}"), Path(OWN, f"outer-{os.getpid()}")
-    other.mkdir()
-    inner.mkdir()
-    group = (inner if elsewhere else Path(OWN)) / f"drainwise-{state}"
-    enter = f"echo 0 > {inner}/cgroup.procs;" if elsewhere else ""
     try:
-        process = subprocess.Popen(
-            ["sh", "-c", f'{enter} exec "$@"', "sh", sys.executable, "-c", program, str(tmp_path), state],
-            env={**os.environ, "PYTHONPATH": PLUGINS},
-        )
-        wait_for((tmp_path / "up").exists)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        left = (group / f"{state}-a" / "cgroup.procs").read_text().split()
-        assert len(left) == 2
-        Machine(tmp_path, state).backend.close()
-        assert not group.exists() and other.is_dir()
-        assert not [pid for pid in left if is_there(pid)]
-        wait_for(lambda: (inner / "cgroup.procs").read_text() == "")  # its supervisor
+        inside(session, step)
     finally:
-        other.rmdir()
-        inner.rmdir()
+        shell.kill()
+        shell.wait()
 
 
-def test_a_supervisor_that_is_killed_leaves_no_group(machine: Machine) -> None:
-    job = machine.start("a", "echo $PPID > parent; setsid env -i sleep 63 & sleep 62", 50)
-    parent = machine.directory / "parent"
-    wait_for(lambda: parent.exists() and parent.read_text())
-    os.kill(int(parent.read_text()), signal.SIGKILL)
-    assert "was killed" in machine.end_of(job).why
-    wait_for(lambda: machine.backend.poll([]) or not (machine.group / job).exists())
+@real
+@pytest.mark.daemons
+def test_a_job_of_another_launch_does_not_step_beside_its_own_limit(delegated: Path, tmp_path: Path) -> None:
+    """It is not alone in its group, whose parent is the other launch's: then each process is limited alone."""
+    outer = delegated / "drainwise-outer"
+    job = outer / "outer-1"
+    Path(delegated, "cgroup.subtree_control").write_text(f"+{CONTROLLER}")
+    outer.mkdir()
+    Path(outer, "cgroup.subtree_control").write_text(f"+{CONTROLLER}")
+    job.mkdir()
+    shell = subprocess.Popen(["/bin/sh", "-c", f"echo 0 > {job}/cgroup.procs; exec sleep 60"])
+    while not Path(job, "cgroup.procs").read_text():
+        continue
+
+    def step() -> None:
+        said: list[str] = []
+        groups = opened(tmp_path, job, said)
+        assert groups.make("s-1", 100) is None and "Device or resource busy" in said[0]
+        groups.close()
+        assert below(delegated) == {"drainwise-outer", "drainwise-outer/outer-1"}
+
+    try:
+        inside(job, step)
+    finally:
+        shell.kill()
+        shell.wait()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_where_nothing_is_delegated_each_process_is_limited_alone_and_that_is_said_once() -> None:
-    with public_directory() as directory:
-        os.chown(directory, USER, USER)
+@real
+@pytest.mark.daemons
+def test_what_a_killed_launcher_left_is_ended_by_the_next_one_wherever_that_runs(
+    delegated: Path, tmp_path: Path
+) -> None:
+    """Its jobs, its group, and the one that it went into itself."""
+    first, second = delegated / "first.scope", delegated / "second.scope"
+    Path(delegated, "cgroup.subtree_control").write_text(f"+{CONTROLLER}")
+    first.mkdir()
+    second.mkdir()
+    mark = tmp_path / "pid"
 
-        def step() -> None:
-            os.setresuid(USER, USER, USER)
-            said: list[str] = []
-            groups = memory_groups(directory, "u", said.append)
-            assert groups.make("u-1", 100) is None and groups.make("u-2", 100) is None
-            (line,) = said
-            assert line.startswith("memory is limited for each process of a job, not for all of them together: ")
-            assert f"{OWN}/drainwise-u: Permission denied" in line
-            groups.close()
-            assert os.listdir(directory) == []
+    def left() -> None:
+        group = opened(tmp_path, first, []).make("s-1", 100)
+        assert group is not None
+        job = subprocess.Popen(["/bin/sh", "-c", f"echo 0 > {group.entry}; echo $$ > {mark}; exec sleep 60"])
+        while not (mark.exists() and mark.read_text()):
+            continue
+        assert job.pid == int(mark.read_text())
 
-        assert in_child(step) == 0
+    def step() -> None:
+        groups = opened(tmp_path, second, [])
+        groups.tidy()
+        groups.close()
+        assert below(delegated) == {"first.scope", "second.scope"}
+
+    inside(first, left)
+    assert "first.scope/drainwise-s/s-1" in below(delegated)
+    inside(second, step)
+
+
+def test_where_nothing_is_counted_each_process_is_limited_alone_and_that_is_said_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    groups = MemoryGroups(str(tmp_path), "u", said.append, None)
+    assert groups.make("u-1", 100) is None and groups.make("u-2", 100) is None
+    (line,) = said
+    assert line.startswith("memory is limited for each process of a job, not for all of them together: ")
+    groups.close()
+    assert os.listdir(tmp_path) == []
+
+
+@real
+@pytest.mark.daemons
+def test_a_supervisor_that_is_killed_leaves_no_group(delegated: Path, tmp_path: Path) -> None:
+    """Also what fled from its job and has thrown away its environment goes with the group."""
+
+    def step() -> None:
+        pool = {"cpu": 1, "mem": 1000, "tmp": 0}
+        backend = LocalBackend(pool, str(tmp_path / "scratch"), "s", "", opened(tmp_path, delegated, []))
+        parent, environment = tmp_path / "parent", {"PATH": os.environ["PATH"]}
+        line = "setsid env -i sleep 63 & echo $PPID > parent; exec sleep 62"
+        job = backend.start(
+            Start("a", "s-a", ("sh", "-c", line), str(tmp_path), Resources(1, 50), f"{tmp_path}/out", environment)
+        )
+        wait_for(lambda: parent.exists() and parent.read_text())
+        os.kill(int(parent.read_text()), signal.SIGKILL)
+        while (state := backend.poll([job])[job]).state == RUNNING:
+            backend.wait(0.1)
+        assert "was killed" in state.why
+        wait_for(lambda: backend.poll([]) or not (delegated / "drainwise-s" / job).exists())
+        backend.close()
+        assert below(delegated) == set()
+
+    inside(delegated, step)

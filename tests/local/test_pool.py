@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.processes import Process
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.local.daemon_lock import DaemonLock
 from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import AccountQuota, JobRequest, LocalNode
 from drainwise.local.pool import LocalPool
 from drainwise.pool.facts import Ending
+from drainwise.processes.process import Process
 
 NOW = int(time.time())
 

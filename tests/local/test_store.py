@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.processes import Process
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded, UsageError
 from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.database import STATE
@@ -21,6 +20,7 @@ from drainwise.local.job import ENDED, RUNNING, STARTING, WAITING, AccountQuota,
 from drainwise.local.store import LocalStore
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport
+from drainwise.processes.process import Process
 
 NOW = 1795249000
 NOBODY = 65534

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from apart import apart
-from drainwise.common.process_tree import adopt_orphans
-from drainwise.common.processes import children
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.processes import Processes
 from drainwise.pilot.queues.records import EndedPayload
+from drainwise.processes.process import children
+from drainwise.processes.tree import adopt_orphans
 from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # it runs real processes

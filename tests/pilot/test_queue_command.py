@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from apart import apart
-from drainwise.common.process_tree import adopt_orphans
-from drainwise.common.processes import children
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.payload import Payload, parse_payload
 from drainwise.pilot.queues.command import BAD_LINES, NAMED_LINES, READ_AHEAD, CommandQueue
 from drainwise.pilot.queues.records import EndedPayload
+from drainwise.processes.process import children
+from drainwise.processes.tree import adopt_orphans
 from real_daemons.waiting import wait_for
 
 

@@ -22,7 +22,7 @@ WRONG = "drainwise_report.sh: watch 8: its wrapper has ended, or is to be named:
 DYING = '(read -r _ <gone; DRAINWISE_LOOK=0.05 exec "$0" watch 8 {named}) & echo $! >reporter'
 REAPER = """
 import subprocess, sys
-from drainwise.common.process_tree import adopt_orphans, reap_all
+from drainwise.processes.tree import adopt_orphans, reap_all
 if sys.argv[1] == "subreaper":
     assert adopt_orphans()
 wrapper, place = sys.argv[2:4], sys.argv[4]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.clients import PROFILES
-from drainwise.facts.cut_deadline import cut_waste
+from drainwise.facts.cut_deadline import Claims
 from drainwise.facts.waste import bounded_kill_waste
 from drainwise.pilotad.report import SILENT, PilotReport
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
@@ -123,7 +123,7 @@ def test_no_deadline_is_better_than_the_options(said: PilotReport, limit: int, o
     used, start = said.used_cpu or 0.0, said.last_job_start or 0
     if one.remaining is not None and deadline < NOW + one.remaining:
         facts = (8, used, start, said.first_exp_job_end, said.last_exp_job_end, said.add_uncom_time)
-        idle, lost = cut_waste(*facts, said.add_final_exp_waste, NOW, deadline)
+        idle, lost = Claims(*facts, said.add_final_exp_waste).cut_waste(NOW, deadline)
         known = 8 * (deadline - STARTED)
         killed = bounded_kill_waste(8, said.add_uncom_time or 0.0, used, start, STARTED, deadline)
         lost = min(lost + BROKEN_PROMISES * max(0, killed - lost), known)
@@ -349,7 +349,8 @@ def test_cut_before_the_first_end_loses_exactly_the_kill_waste_there(said: Pilot
     """Until the first payload ends the formula is the paper's equations 4 and 5, not an estimate."""
     used, uncommitted = said.used_cpu or 0.0, said.add_uncom_time or 0.0
     start, last = said.last_job_start or 0, said.last_exp_job_end or 0
-    idle, lost = cut_waste(8, used, start, deadline + 1, max(last, deadline + 2), uncommitted, 0.0, NOW, deadline)
+    claims = Claims(8, used, start, deadline + 1, max(last, deadline + 2), uncommitted, 0.0)
+    idle, lost = claims.cut_waste(NOW, deadline)
     assert idle == pytest.approx((8 - used) * (deadline - NOW))
     assert lost == pytest.approx(uncommitted + used * (deadline - start))
 
@@ -361,7 +362,7 @@ def test_a_later_cut_idles_longer_and_loses_a_smaller_share(said: PilotReport, o
     used, start, uncommitted = said.used_cpu or 0.0, said.last_job_start or 0, said.add_uncom_time or 0.0
 
     def at(deadline: float) -> tuple[float, float]:
-        return cut_waste(8, used, start, first, last, uncommitted, final, NOW, deadline)
+        return Claims(8, used, start, first, last, uncommitted, final).cut_waste(NOW, deadline)
 
     early, late = (first + part * (last - first) for part in sorted((one, other)))
     whole = uncommitted + used * (late - start)
@@ -380,17 +381,9 @@ def test_cut_among_ends_that_come_evenly_is_what_happens_to_the_payloads(
     """101 payloads of a core, started at once, the last of which ends `span` seconds after the first."""
     ends = [first + span * number / 100 for number in range(101)]
     deadline = first + part * span
-    idle, lost = cut_waste(
-        101,
-        101,
-        NOW - age,
-        NOW + first,
-        NOW + first + span,
-        0.0,
-        sum(ends[-1] - end for end in ends),
-        NOW,
-        NOW + deadline,
-    )
+    final = sum(ends[-1] - end for end in ends)
+    claims = Claims(101, 101, NOW - age, NOW + first, NOW + first + span, 0.0, final)
+    idle, lost = claims.cut_waste(NOW, NOW + deadline)
     running = sum(end > deadline for end in ends)
     assert idle == pytest.approx(sum(max(0.0, deadline - end) for end in ends), abs=2 * span)
     assert lost == pytest.approx(running * (deadline + age), abs=2 * (deadline + age))
@@ -429,13 +422,6 @@ def test_a_pilot_among_many_has_the_figures_that_it_has_alone() -> None:
     together = candidates_of(pilots, NOW, SETTINGS)
     for one in together:
         assert one == assess(one.pilot, NOW, SETTINGS)
-
-
-def test_where_a_block_of_rows_ends_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    pilots = [pilot(n, report(float(n % 9), first_end=NOW + n, last_end=NOW + 3 * n)) for n in range(20)]
-    whole = list(candidates_of(pilots, NOW, SETTINGS))
-    monkeypatch.setattr("drainwise.reclaim.figures._BLOCK", 7)
-    assert list(candidates_of(pilots, NOW, SETTINGS)) == whole
 
 
 def test_whom_the_batch_system_would_end_at_once_is_spared() -> None:

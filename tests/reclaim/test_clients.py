@@ -116,7 +116,7 @@ def test_the_client_stands_in_words_and_figures() -> None:
     assert "panda stops by itself 10m before its deadline; cut in" in order.reason
     assert candidate_as_json(order.candidate)["client"] == "panda"
     event = order_event(order, "done", "", plan, NOW)
-    explained = Explained(order.pilot.run, (ExplainedOrder(event, {}, {}),), 0, {}, 0)
+    explained = Explained(order.pilot.run, [ExplainedOrder(event, {}, {})])
     assert in_words(explained)[1].endswith(", client panda")
     [usual] = make_plan(snapshot(of("paper", one_payload(100, 50_000)), deficit=8), NOW, SITE).orders
     assert "drains;" not in usual.reason

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.facts.cut_deadline import best_cut, cut_waste
+from drainwise.facts.cut_deadline import Claims
 from drainwise.pilotad.report import PilotReport
 from drainwise.reclaim.candidates import CUT, LEAVE
 from drainwise.reclaim.decide.decision import make_plan
@@ -146,12 +146,12 @@ def test_no_cut_is_better_than_the_best_one_or_one_at_the_first_end(
 ) -> None:
     """The best one is the only one with a dearer one before and after it; else the least lies at either end."""
     final = cores * span * (1 - use * busy / 2)
-    facts = (cores, use * cores, NOW - age, NOW + first, NOW + first + span, 0.0, final, NOW)
+    claims = Claims(cores, use * cores, NOW - age, NOW + first, NOW + first + span, 0.0, final)
 
     def waste(moment: float) -> float:
-        idle, lost = cut_waste(*facts, moment)
+        idle, lost = claims.cut_waste(NOW, moment)
         return float(idle + lost + broken * (use * cores * (moment - NOW + age) - lost))
 
-    least = min(waste(best_cut(*facts, broken)), waste(NOW + first), waste(NOW + first + span))
+    least = min(waste(claims.best_cut(NOW, broken)), waste(NOW + first), waste(NOW + first + span))
     for part in range(201):
         assert least <= waste(NOW + first + span * part / 200) * (1 + 1e-3) + 1e-4 * cores

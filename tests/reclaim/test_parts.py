@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
-from drainwise.facts.cut_deadline import busy_share
+from drainwise.facts.cut_deadline import Claims
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json, snapshot_hash
 from drainwise.reclaim.decide import decision
@@ -162,5 +162,6 @@ def test_a_snapshot_keeps_what_can_be_returned(pool: Snapshot) -> None:
 
 def test_busy_cores_fall_from_the_first_end_to_the_last() -> None:
     """All are busy until the first expected end, none after the last; evenly in between where they end evenly."""
-    share = [busy_share(8.0, 8.0, 1000.0, 3000.0, 8000.0, 0.0, moment) for moment in (0.0, 1000.0, 2000.0, 3000.0)]
+    claims = Claims(8.0, 8.0, 0.0, 1000.0, 3000.0, 0.0, 8000.0)
+    share = [claims.busy_share(0.0, moment) for moment in (0.0, 1000.0, 2000.0, 3000.0)]
     assert share == [1.0, 1.0, 0.5, 0.0]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.facts.cut_deadline import cut_waste
+from drainwise.facts.cut_deadline import Claims
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.values import curve_text
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
@@ -53,10 +53,11 @@ def test_who_is_cut_is_held_to_its_claims_at_that_deadline() -> None:
     """Where promises are broken it is cut at another moment than its claims alone would have it cut."""
     said = report(8.0, first_end=NOW + 100, last_end=NOW + 5100, start=NOW - 20_000, final=8 * 5000 - 5500.0)
     site, seen = dataclasses.replace(SETTINGS, horizon=3000), snapshot(pilot(1, said))
+    claims = Claims(8, 8.0, NOW - 20_000, NOW + 100, NOW + 5100, 0.0, 8 * 5000 - 5500.0)
     deadlines = []
     for broken in (0.0, 0.4):
         [order] = make_plan(seen, NOW, site, History(broken={"alice": broken})).orders
-        idle, lost = cut_waste(8, 8.0, NOW - 20_000, NOW + 100, NOW + 5100, 0.0, 8 * 5000 - 5500.0, NOW, order.deadline)
+        idle, lost = claims.cut_waste(NOW, order.deadline)
         assert (order.kind, order.promised) == (CUT, round(idle + lost))
         deadlines.append(order.deadline)
     assert deadlines[0] > deadlines[1] + 300

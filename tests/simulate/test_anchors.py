@@ -17,7 +17,8 @@ from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.policies.choosers import BASELINES, LEAST_KILL, Chosen, covering
 from drainwise.simulate.policies.clairvoyant import best_end
 from drainwise.simulate.policies.foresight import best_way
-from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_LEAST_WASTE, STEPWISE
+from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise.simulate.policies.named import STEPWISE
 from drainwise.simulate.policies.stepwise import Foreseen
 from drainwise.simulate.scenario import EXACT, Scenario, site_settings
 from drainwise.simulate.site import Site

@@ -15,7 +15,8 @@ from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of
 from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth, best_end, waste_when_ended
 from drainwise.simulate.policies.exact_totals import total_to_give
-from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, SITE_LEAST_WASTE
+from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise.simulate.policies.named import ONE_SHOT
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN

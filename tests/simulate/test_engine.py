@@ -15,7 +15,8 @@ from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, sna
 from drainwise.simulate.engine import begin, run_all, simulate
 from drainwise.simulate.outcome import Outcome
 from drainwise.simulate.policies.clairvoyant import waste_when_ended
-from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, POLICIES, SITE_LEAST_WASTE
+from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise.simulate.policies.named import ONE_SHOT, POLICIES
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN

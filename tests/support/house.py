@@ -29,11 +29,12 @@ HOUSE = {
     "": Room(EVERYWHERE, "anybody", "cli"),
     "facts": Room(EVERYWHERE, "anybody", ""),
     "common": Room(EVERYWHERE, "anybody", "facts"),
+    "processes": Room(NODE, "job's user, user", ""),
     "features": Room(NODE, "job's user, root", "common facts"),
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
     "node.payloads": Room(NODE, "HTCondor's user, root", "common pilotad"),
-    "doctor": Room(EVERYWHERE, "anybody", "common facts install pool siteconfig"),
+    "doctor": Room(EVERYWHERE, "anybody", "common facts install pool processes siteconfig"),
     "systems": Room(EVERYWHERE, "anybody", "common facts"),
     "htcondor": Room(
         EVERYWHERE,
@@ -81,20 +82,21 @@ HOUSE = {
     "local": Room(
         USER,
         "user",
-        "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool systems",
+        "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool processes "
+        "systems",
     ),
-    "local.lease": Room(USER, "user", "common facts features node pilotad"),
-    "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad systems"),
+    "local.lease": Room(USER, "user", "common facts features node pilotad processes"),
+    "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad processes systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
-    "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide"),
+    "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide processes"),
     "page": Room(EVERYWHERE, "anybody", "common"),
     "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
     "estimate.records": Room(JOB, "job's user, anybody", "facts"),
-    "validate": Room(USER, "user", "common facts launch launch.choice"),
+    "validate": Room(USER, "user", "common facts launch launch.choice processes"),
     "launch": Room(USER, "user", "facts launch.choice"),
     "launch.choice": Room(EVERYWHERE, "anybody", "facts"),
     "launch.files": Room(USER, "user", "common facts launch.choice"),
-    "launch.this_machine": Room(USER, "user", "common facts launch launch.choice"),
+    "launch.this_machine": Room(USER, "user", "common facts launch launch.choice processes"),
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
     "siteconfig": Room(ADMIN, "root", "common facts pool reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
@@ -147,7 +149,7 @@ HOUSE = {
         "agent agent.export cli.command_line cli.screen common doctor estimate "
         "estimate.records facts features install journal launch launch.choice launch.files "
         "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
-        "requests simulate "
+        "processes requests simulate "
         "simulate.policies siteconfig systems validate",
         plain=False,
     ),
@@ -163,6 +165,7 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "common": Budget(1_959, "__init__ __main__ common facts"),
+    "processes": Budget(645, "processes"),
     "features": Budget(1_617, "features"),
     "pilotad": Budget(989, "pilotad"),
     "node": Budget(1_353, "node node.payloads"),

@@ -187,8 +187,8 @@ class AgentCycle:
         limit = settings.heartbeat_limit
         seen = view_of(snapshot, now, limit, memory.open_orders().values(), ended)
         self._note(view=seen)
-        noted.write(*memory.payloads_seen(snapshot))
-        noted.write(*memory.returned_seen(snapshot, now, limit))
+        noted.write(*memory.payloads.seen(snapshot))
+        noted.write(*memory.returned.looked(snapshot, now, limit))
         self._watch(snapshot, now, noted)
         noted.write(*memory.watched_room(snapshot, now))
         noted.write(*memory.looked(snapshot, now, settings))

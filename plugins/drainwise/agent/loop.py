@@ -28,6 +28,7 @@ _LOOK_FOR_LOCK = 0.1  # seconds between two looks of one that stands by
 _LONGEST_SLEEP = 3600.0
 
 
+@dataclass
 class Loop:
     """One agent. `read` gives the settings and raises UsageError for one that is wrong; `say` takes a line of the log.
 
@@ -35,23 +36,18 @@ class Loop:
     to it. observers are shown each cycle when it has ended. clock: the UNIX time.
     """
 
-    def __init__(
-        self,
-        read: Callable[[], AgentSettings],
-        lock: AgentLock,
-        remember: Callable[[], Memory],
-        journal: Journal,
-        signals: AgentSignals,
-        notifier: Notifier,
-        say: Callable[[str], None],
-        observers: Sequence[Callable[[Cycle], None]] = (),
-        clock: Callable[[], int] = lambda: int(time.time()),
-    ) -> None:
-        self._read, self._lock, self._remember, self._journal = read, lock, remember, journal
-        self._memory = Memory()
-        self._signals, self._notifier, self._say, self._clock = signals, notifier, say, clock
-        self._observers = observers
-        self._state = StateLog(say, journal)
+    read: Callable[[], AgentSettings]
+    lock: AgentLock
+    remember: Callable[[], Memory]
+    journal: Journal
+    signals: AgentSignals
+    notifier: Notifier
+    say: Callable[[str], None]
+    observers: Sequence[Callable[[Cycle], None]] = ()
+    clock: Callable[[], int] = lambda: int(time.time())
+
+    def __post_init__(self) -> None:
+        self._memory, self._state = Memory(), StateLog(self.say, self.journal)
         self._confirmed, self._ask_again, self._failures = ConfirmedWithdrawals(), AskAgain(), 0
         self._lines: list[str] = []
         self._notices: frozenset[str] = frozenset()
@@ -62,58 +58,58 @@ class Loop:
         An agent that acts takes the lock first; `standby`: it waits for it as long as another agent lives. Raises
         PoolError when another one acts or the lock was taken away, UsageError for settings that are wrong at the start.
         """
-        current = self._read()
+        current = self.read()
         if current.acting and not self._take_lock(standby):
             return
-        self._memory = self._remember()
-        self._say(f"begins: a cycle every {duration(int(current.period))}, pid {os.getpid()}")
-        self._notifier.ready("the first cycle")
-        while not self._signals.stopping:
-            if self._signals.take_reload():
+        self._memory = self.remember()
+        self.say(f"begins: a cycle every {duration(int(current.period))}, pid {os.getpid()}")
+        self.notifier.ready("the first cycle")
+        while not self.signals.stopping:
+            if self.signals.take_reload():
                 current = self._reload(current)
             if current.acting:
-                self._lock.must_hold("another agent could act")
+                self.lock.must_hold("another agent could act")
             self._sleep(self._cycle(current).next_in)
-        self._notifier.stopping()
-        self._say("ends")
+        self.notifier.stopping()
+        self.say("ends")
 
     def _take_lock(self, standby: bool) -> bool:
         """Take the lock; False when a signal ended the wait for it."""
         if not standby:
-            self._lock.must_take()
+            self.lock.must_take()
             return True
         waits = ""
-        while not self._signals.stopping:
-            if self._lock.take():
+        while not self.signals.stopping:
+            if self.lock.take():
                 return True
-            holder = self._lock.holder()
+            holder = self.lock.holder()
             if holder != waits:
                 waits = holder
-                self._say(f"stands by: another agent acts ({holder})")
-                self._notifier.ready(f"stands by: another agent acts ({holder})")
-            self._notifier.alive()
-            self._signals.sleep(_LOOK_FOR_LOCK)
+                self.say(f"stands by: another agent acts ({holder})")
+                self.notifier.ready(f"stands by: another agent acts ({holder})")
+            self.notifier.alive()
+            self.signals.sleep(_LOOK_FOR_LOCK)
         return False
 
     def _reload(self, current: AgentSettings) -> AgentSettings:
         """Return the settings as the site file says now; as before when that is wrong, or forbids itself."""
-        self._notifier.reloading()
+        self.notifier.reloading()
         try:
-            read = self._read()
-            if read.acting and not self._lock.is_held():
-                self._lock.must_take()
+            read = self.read()
+            if read.acting and not self.lock.is_held():
+                self.lock.must_take()
                 try:
-                    self._memory = self._remember()
+                    self._memory = self.remember()
                 except DrainwiseError:
-                    self._lock.release()  # the next reload reads it, or does not act either
+                    self.lock.release()  # the next reload reads it, or does not act either
                     raise
         except DrainwiseError as fault:
-            self._say(f"the new settings are refused and the old ones stay: {fault}")
+            self.say(f"the new settings are refused and the old ones stay: {fault}")
         else:
             current = read
-            self._say("the settings were read again")
+            self.say("the settings were read again")
         self._failures = 0
-        self._notifier.ready("the settings were read again")
+        self.notifier.ready("the settings were read again")
         return current
 
     def _cycle(self, current: AgentSettings) -> Cycle:
@@ -124,17 +120,17 @@ class Loop:
             self._confirmed.interrupted()
         cycle = replace(cycle, next_in=rest(current.period, self._failures, cycle.seconds))
         state = state_of(cycle, switch, current.acting)
-        self._state.tell(state, self._clock())
+        self._state.tell(state, self.clock())
         lines = [] if cycle.outcome is None else list(_done(cycle.outcome))
         for line in lines:
             if line not in self._lines:  # what fails in each cycle is said once
-                self._say(line)
+                self.say(line)
         self._lines = lines
         self._say_notices(cycle)
         summary = f"{cycle.plan.summary}; " if cycle.plan and not cycle.fault else ""
-        self._notifier.status(f"{state.name}: {summary or f'{cycle.fault}; '}next in {duration(int(cycle.next_in))}")
+        self.notifier.status(f"{state.name}: {summary or f'{cycle.fault}; '}next in {duration(int(cycle.next_in))}")
         cycle = replace(cycle, state=state.name, why=state.why, kill_switch=switch)
-        for observer in self._observers:
+        for observer in self.observers:
             observer(cycle)
         return cycle
 
@@ -146,29 +142,19 @@ class Loop:
         known = {whose.get(notice, "") + without_figures(notice): notice for notice in cycle.plan.notices}
         for kind, notice in known.items():
             if kind not in self._notices:
-                self._say(notice)
+                self.say(notice)
         self._notices = frozenset(known)
 
     def _guarded(self, current: AgentSettings, acting: bool) -> Cycle:
         def stopping() -> bool:
-            self._notifier.alive()
-            lost = acting and not self._lock.is_held()
-            return self._signals.stopping or lost or is_thrown(current.kill_switch)
+            self.notifier.alive()
+            lost = acting and not self.lock.is_held()
+            return self.signals.stopping or lost or is_thrown(current.kill_switch)
 
-        started = self._clock()
+        started = self.clock()
         try:
-            return AgentCycle(
-                current.pool,
-                current.settings,
-                self._memory,
-                self._journal,
-                self._clock,
-                acting,
-                stopping,
-                self._confirmed,
-                self._ask_again,
-                current.requests,
-            ).run()
+            told = self._memory, self.journal, self.clock, acting, stopping, self._confirmed, self._ask_again
+            return AgentCycle(current.pool, current.settings, *told, current.requests).run()
         except Exception as fault:  # the outermost guard: no order is given then, and the next cycle is tried
             [where] = traceback.extract_tb(fault.__traceback__)[-1:]
             place = f"{os.path.basename(where.filename)}:{where.lineno}"
@@ -177,10 +163,10 @@ class Loop:
     def _sleep(self, seconds: float) -> None:
         """Sleep until the next cycle or a signal, with a sign of life as often as the service manager wants it."""
         ends = time.monotonic() + seconds
-        longest = _LONGEST_SLEEP if self._notifier.watchdog is None else self._notifier.watchdog / 2
+        longest = _LONGEST_SLEEP if self.notifier.watchdog is None else self.notifier.watchdog / 2
         while (left := ends - time.monotonic()) > 0:
-            self._notifier.alive()
-            if self._signals.sleep(min(left, longest)):
+            self.notifier.alive()
+            if self.signals.sleep(min(left, longest)):
                 return
 
 

@@ -120,7 +120,7 @@ def history_of(path: str | None, snapshot: Snapshot, say: Callable[[str], None] 
     Payloads that run now count for how long such payloads run, as they do for the agent.
     """
     memory = memory_of(path, must_read=False, say=say)
-    memory.payloads_seen(snapshot)
+    memory.payloads.seen(snapshot)
     return memory.history(snapshot.taken)
 
 

@@ -37,7 +37,6 @@ _SECONDS = {
 def run(args: argparse.Namespace) -> int:
     """Run the pilot to its end; 0 when it left in order. Raises UsageError and FeatureError before anything runs."""
     from drainwise.common.printable import Log
-    from drainwise.common.process_tree import adopt_orphans
     from drainwise.pilot.channels import Channels
     from drainwise.pilot.decide.lease import lease_from
     from drainwise.pilot.decide.returned_cores import ReturnedCores
@@ -49,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from drainwise.pilot.queues.protocol import PayloadQueue
     from drainwise.pilot.runner import PilotRunner
     from drainwise.pilot.site_notices import SiteNoticeReader
+    from drainwise.processes.tree import adopt_orphans
 
     directory = os.path.realpath(args.directory)
     if not os.path.isdir(directory):

@@ -25,20 +25,23 @@ from drainwise.cli.screen.layout import BOLD, Heading, Paper, folded, left_out, 
 from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.cli.text import document, json_text, write_whole
 from drainwise.facts.units import core_hours, duration
-from drainwise.journal.history import (
+from drainwise.journal.read import PassedOver
+from drainwise.journal.remembered import ReportedPart
+from drainwise.journal.report import (
+    DAY,
     IN_TIME,
     LATE,
     OPEN,
     VACATED,
     WITHDRAWN,
+    PartSums,
+    Report,
+    ReportedJournal,
     ReportedOrder,
-    ReportedPart,
-    reported_orders,
-    reported_parts,
+    Sums,
+    as_json,
+    report_on,
 )
-from drainwise.journal.read import PassedOver
-from drainwise.journal.remembered import unused_in
-from drainwise.journal.report import DAY, PartSums, Report, Sums, as_json, report_on
 
 _ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))
 """The ends of orders, and the turn in which each column is left out where the window is narrow."""
@@ -54,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
     begin = now - now % DAY - (args.days - 1) * DAY
     passed_over = PassedOver()
     files = journal_files(args)
-    orders = [one for one in reported_orders(files, begin, passed_over) if _is_wanted(one, wanted)]
-    parts = [one for one in reported_parts(files, begin, passed_over) if _is_wanted(one, wanted)]
-    unused = unused_in(files, begin, now, passed_over)
+    read = ReportedJournal.read(files, begin, now, passed_over)
+    orders = [one for one in read.orders if _is_wanted(one, wanted)]
+    parts = [one for one in read.parts if _is_wanted(one, wanted)]
     if not orders and not parts:
         require_known(files, wanted)
-    report = report_on(orders, begin, now, None, None if wanted.is_some else unused, identity, parts)
+    report = report_on(orders, begin, now, None, None if wanted.is_some else read.unused, identity, parts)
     report = replace(report, passed_over=passed_over.lines)
     say_passed_over(passed_over)
     if args.html is not None:

@@ -15,12 +15,12 @@ from importlib.util import find_spec
 
 import drainwise
 from drainwise.common.bounded_command import Running
-from drainwise.common.processes import read_proc
 from drainwise.doctor.facts import CLONE, PIP, RELEASE, Installation, RenderedFact, RunningProcess
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.install.edited_files import STUB, is_edited, unsigned, version_in
 from drainwise.install.expected_files import LIBRARY, ExpectedFiles
 from drainwise.install.rendered_tree import OTHERS_WRITE, RenderedFile, open_above
+from drainwise.processes.process import read_proc
 
 _LIBRARIES = {"numpy": "numpy", "jinja2": "jinja2", "prometheus_client": "prometheus-client", "htcondor2": "htcondor"}
 """What some commands import, and the name under which it is installed."""

@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Iterator
 
 import drainwise
-from drainwise.common.local_file import make_public
+from drainwise.common.local_file import Held, make_public
 from drainwise.facts.errors import DrainwiseError, UsageError
 
 _PACKAGE = "drainwise"
@@ -90,12 +90,9 @@ def _must_be_python(python: str) -> None:
 @contextlib.contextmanager
 def _alone_in(library: str) -> Iterator[None]:
     """Wait until no other process installs here."""
-    descriptor = os.open(library, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with Held(os.open(library, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _unpacked(library: str) -> str:

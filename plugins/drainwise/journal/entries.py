@@ -30,9 +30,13 @@ MOST_NODES = 50
 """Most nodes of a request that are written."""
 
 
-def _whose(one: Pilot | OpenOrder) -> dict[str, object]:
-    """Return the facts of a pilot by which readers find it."""
-    return {name: getattr(one, name) for name in ("run", "name", "node", "account", "user", "cores")}
+_WHOSE = ("run", "name", "node", "account", "user", "cores")
+"""The facts of a pilot by which readers find it."""
+
+
+def _of(fact: object, *names: str) -> dict[str, object]:
+    """Return these values of a fact, under the same names."""
+    return {name: getattr(fact, name) for name in names}
 
 
 def decision_event(
@@ -44,11 +48,8 @@ def decision_event(
     next, the least wasteful first, at most MOST_SPARED of `spared_count`. requests: those that orders are for, of those
     that stand; of many nodes the first MOST_NODES.
     """
-    balance = plan.balance
-    more: dict[str, object] = {}
     served = {order.request for order in plan.orders}
-    if found := [_request(one) for one in requests if one.name in served]:
-        more["requests"] = found
+    known = [_request(one) for one in requests if one.name in served]
     return new_event(
         Kind.DECISION,
         now,
@@ -57,22 +58,11 @@ def decision_event(
         snapshot=snapshot_hash(snapshot),
         policy=plan.policy,
         summary=plan.summary,
-        demand=balance.demand,
-        free=balance.free,
-        leaving=balance.leaving,
-        surplus=balance.surplus,
-        deficit=balance.deficit,
+        **_of(plan.balance, "demand", "free", "leaving", "surplus", "deficit"),
         expected_waste=plan.waste,
         waiting=[{"account": name, "cores": cores} for name, cores in plan.waiting.items()],
         users=[
-            {
-                "account": user.account,
-                "user": user.user,
-                "cores": user.cores,
-                "cores_given": user.cores_given,
-                "cores_later": user.later,
-                "limit": user.limit,
-            }
+            {**_of(user, "account", "user", "cores", "cores_given"), "cores_later": user.later, "limit": user.limit}
             for user in plan.users
         ],
         chosen=[_order(order, plan.taken) for order in plan.orders],
@@ -80,7 +70,7 @@ def decision_event(
         withdrawals=[one.pilot.run for one in plan.withdrawals],
         spared_count=sum(len(user.open) - len(user.orders) - len(user.returns) for user in plan.users),
         spared=_spared(plan.users),
-        **more,
+        **({"requests": known} if known else {}),
     )
 
 
@@ -92,11 +82,12 @@ def _request(request: AdminRequest) -> dict[str, object]:
 
 def gist_of(decision: Event) -> object:
     """Return what makes a decision another one: time and figures alone do not."""
-    chosen = decision.get("chosen")
-    runs = [one.get("run") for one in chosen if isinstance(one, dict)] if isinstance(chosen, list) else None
-    parts = decision.get("returns")
-    asked = [one.get("run") for one in parts if isinstance(one, dict)] if isinstance(parts, list) else None
-    return decision.get("policy"), decision.get("acting"), runs, decision.get("withdrawals"), asked
+
+    def runs(name: str) -> list[object] | None:
+        found = decision.get(name)
+        return [one.get("run") for one in found if isinstance(one, dict)] if isinstance(found, list) else None
+
+    return decision.get("policy"), decision.get("acting"), runs("chosen"), decision.get("withdrawals"), runs("returns")
 
 
 def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
@@ -117,10 +108,9 @@ def _order(order: Order, taken: int) -> dict[str, object]:
 
 def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, only: str = "") -> dict[str, object]:
     """Return the event of one order of a plan: its outcome, one of `event`, and why; only: as in `agent.act.Act`."""
-    head: dict[str, object] = {"outcome": outcome, "detail": detail}
-    head |= {"only": only} if only else {}
-    head |= {"policy": plan.policy, "deficit": plan.balance.deficit}
-    return new_event(Kind.ORDER, now, **head, taken=plan.taken, **_order(order, plan.taken))
+    head = {"outcome": outcome, "detail": detail, **({"only": only} if only else {})}
+    basis = {"policy": plan.policy, "deficit": plan.balance.deficit, "taken": plan.taken}
+    return new_event(Kind.ORDER, now, **head, **basis, **_order(order, plan.taken))
 
 
 def part_event(
@@ -135,8 +125,7 @@ def part_event(
         now,
         outcome=outcome,
         detail=detail,
-        **_whose(pilot),
-        started=pilot.started,
+        **_of(pilot, *_WHOSE, "started"),
         identity=as_values(pilot.identity),
         returned=pilot.returned,
         asked=wish.cores,
@@ -154,16 +143,11 @@ def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, objec
     chosen: as the decision of that agent has it. The order counts from that decision's time.
     """
     head = {name: decision.get(name) for name in ("policy", "deficit", "taken")}
-    detail = "found in the batch system: the agent ended before it could write this down"
-    time = decision["time"]
+    detail, time = "found in the batch system: the agent ended before it could write this down", decision["time"]
     return {
-        **new_event(Kind.ORDER, now),
-        "time": time,
-        "outcome": Outcome.DONE,
-        "detail": detail,
-        **head,
-        "found": now,
+        **new_event(Kind.ORDER, now, outcome=Outcome.DONE, detail=detail, **head, found=now),
         **chosen,
+        "time": time,
     }
 
 
@@ -193,7 +177,7 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
         now,
         outcome=outcome,
         detail=detail,
-        **_whose(pilot),
+        **_of(pilot, *_WHOSE),
         ordered_deadline=pilot.deadline,
         saved=withdrawal.saved,
         reason=withdrawal.reason,
@@ -206,7 +190,7 @@ def found_withdrawal_event(order: OpenOrder, now: int) -> dict[str, object]:
     """Return the event of an order that the batch system shows no more: withdrawn by anybody, and not written."""
     detail = "found in the batch system: the order does not stand any more"
     more = {"ordered_deadline": order.deadline, "saved": None, "reason": "not known", "found": now}
-    return new_event(Kind.WITHDRAWAL, now, outcome=Outcome.DONE, detail=detail, **_whose(order), **more)
+    return new_event(Kind.WITHDRAWAL, now, outcome=Outcome.DONE, detail=detail, **_of(order, *_WHOSE), **more)
 
 
 def need_event(since: Mapping[str, int], now: int) -> dict[str, object]:
@@ -235,11 +219,7 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
     return new_event(
         Kind.ENDED,
         now,
-        **_whose(order),
-        started=order.started,
-        ordered=order.ordered,
-        deadline=order.deadline,
-        kind=order.kind,
+        **_of(order, *_WHOSE, "started", "ordered", "deadline", "kind"),
         ended=ending.ended,
         vacated=ending.vacated,
         by_others=ending.by_others and order.kind != KILL and ending.ended < order.deadline,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from drainwise.facts.clients import PAPER
 from drainwise.facts.units import clock, core_hours, duration
@@ -191,7 +191,7 @@ def as_json(found: Sequence[Explained]) -> list[dict[str, object]]:
             "spared_count": one.spared_count,
             "spared": one.spared or None,
             "spared_at": one.spared_at or None,
-            **({"parts": list(one.parts)} if one.parts else {}),
+            **({"parts": one.parts} if one.parts else {}),
         }
         for one in found
     ]
@@ -242,49 +242,39 @@ def names_of(run: str, name: str) -> set[str]:
     return known - {""}
 
 
-@dataclass(frozen=True)
+@dataclass
 class ExplainedOrder:
     """One order: the decision that it came from ({} when that is lost), and how it ended ({}: not known)."""
 
     order: Event
     decision: Event
-    end: Event
+    end: Event = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Explained:
     """All that the journal knows of one run. spared: how often, with the last decision and its words ({}: never)."""
 
     run: str
-    orders: tuple[ExplainedOrder, ...]
-    spared_count: int
-    spared: Event
-    spared_at: int
-    parts: tuple[Event, ...] = ()
+    orders: list[ExplainedOrder] = field(default_factory=list)
+    spared_count: int = 0
+    spared: Event = field(default_factory=dict)
+    spared_at: int = 0
+    parts: list[Event] = field(default_factory=list)
 
-
-class _Story:
-    def __init__(self) -> None:
-        self.parts: list[Event] = []
-        self.orders: list[ExplainedOrder] = []
-        self.spared_count, self.spared_at = 0, 0
-        self.spared: Event = {}
-
-    def add(self, known: ExplainedOrder) -> None:
+    def add(self, order: Event, decision: Event) -> None:
         """Add an order, in place of the one before where the event says what became of that."""
         last = self.orders[-1] if self.orders else None
-        if last is not None and "found" in known.order and last.order.get("time") == known.order.get("time"):
-            known = ExplainedOrder(known.order, known.decision or last.decision, {})
+        if last is not None and "found" in order and last.order.get("time") == order.get("time"):
+            decision = decision or last.decision
             self.orders.pop()
-        self.orders.append(known)
+        self.orders.append(ExplainedOrder(order, decision))
 
     def end(self, event: Event) -> None:
         """Add the end of the last order that was given."""
-        for place in range(len(self.orders) - 1, -1, -1):
-            last = self.orders[place]
-            if last.order.get("outcome") == Outcome.DONE:
-                self.orders[place] = ExplainedOrder(last.order, last.decision, event)
-                break
+        last = next((one for one in reversed(self.orders) if one.order.get("outcome") == Outcome.DONE), None)
+        if last is not None:
+            last.end = event
 
 
 class Stories:
@@ -294,7 +284,7 @@ class Stories:
         self._sought = sought
         self._texts = sought.texts()
         self._names_identity = sought.identity != ANYBODY
-        self._stories: dict[str, _Story] = {}
+        self._stories: dict[str, Explained] = {}
         self._decisions: dict[int, Event] = {}
 
     def read(self, paths: Iterable[str], passed_over: PassedOver) -> list[Explained]:
@@ -313,10 +303,7 @@ class Stories:
             except ValueError:
                 pass  # a line of somebody else's is no reason to hide the others
             passed_over.lines += 1
-        return [
-            Explained(run, tuple(one.orders), one.spared_count, one.spared, one.spared_at, tuple(one.parts))
-            for run, one in self._stories.items()
-        ]
+        return list(self._stories.values())
 
     def _concerns(self, line: bytes) -> bool:
         """Decide whether a line may be about such a run. What ends an order does not say who sent the pilot."""
@@ -330,7 +317,7 @@ class Stories:
             self._decide(event)
         elif kind == Kind.ORDER and self._sought.fits(event):
             decision = self._decisions.get(moment(event, "taken"), {})
-            self._story(event).add(ExplainedOrder(event, decision, {}))
+            self._story(event).add(event, decision)
         elif kind == Kind.PART and self._sought.fits(event):
             self._story(event).parts.append(event)
         elif (
@@ -355,5 +342,5 @@ class Stories:
                 story = self._story(one)
                 story.spared_count, story.spared, story.spared_at = story.spared_count + 1, one, moment(event, "time")
 
-    def _story(self, one: Event) -> _Story:
-        return self._stories.setdefault(text(one, "run"), _Story())
+    def _story(self, one: Event) -> Explained:
+        return self._stories.setdefault(text(one, "run"), Explained(text(one, "run")))

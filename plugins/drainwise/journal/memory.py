@@ -6,12 +6,20 @@ wrong run either; the limits of an hour and the trust in a user begin anew.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from drainwise.journal.doubts import Doubts
-from drainwise.journal.entries import ended_event, found_order_event, found_withdrawal_event, gist_of, need_event
+from drainwise.journal.entries import (
+    ended_event,
+    found_late_event,
+    found_order_event,
+    found_withdrawal_event,
+    gist_of,
+    need_event,
+    not_done_event,
+)
 from drainwise.journal.event import Event, Kind, Outcome, moment, objects, text, truth, whole
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, broken_probability, open_order_of, outcome_of, past_order
@@ -26,13 +34,17 @@ from drainwise.journal.remembered import (
     untaken_of,
 )
 from drainwise.pilotad.values import LATEST
-from drainwise.pool.facts import Ending, Snapshot
+from drainwise.pool.facts import Ending, Pilot, Snapshot
+from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.counted_demand import UntakenRoom, watched_room
 from drainwise.reclaim.history import (
     DAY,
+    HOUR,
+    IN_DOUBT,
     PAUSE,
     WINDOW,
     History,
+    NodeFault,
     PastOrder,
     PilotOutcome,
     that_count,
@@ -57,29 +69,96 @@ _REMEMBERED = (
     Kind.PART,
 )
 _NOT_GIVEN = (Outcome.SKIPPED, Outcome.REFUSED, Outcome.DENIED, Outcome.UNREACHABLE, Outcome.NOT_DONE)
+_MAY_STAND = (Outcome.FAILED, Outcome.UNANSWERED, Outcome.NOT_DONE)
+_SETTLED = 30
+"""Seconds from the first report of a pilot that shows no order to the one after which the order was not carried out."""
+
+
+@dataclass
+class _Run:
+    """What is remembered of one run; times in UNIX s, None where there is nothing.
+
+    given: the last order that counts for the limits of a cycle and an hour, which are the agent's own. open: the order
+    that was given, not withdrawn, and whose pilot's end is not known. late: the event of an order that may stand
+    although nobody said so; without: the first report after an unanswered one that does not show it. refused,
+    withdrawn: when its last order was. request: name, cores and deadline of an order for one. counted: the cores in all
+    that a wish is counted on for, and until when. outcome: how its pilot ended.
+    """
+
+    given: PastOrder | None = None
+    open: OpenOrder | None = None
+    late: Event | None = None
+    without: int | None = None
+    refused: int | None = None
+    withdrawn: int | None = None
+    request: tuple[str, int, int] | None = None
+    counted: tuple[int, int] | None = None
+    outcome: PilotOutcome | None = None
+
+    def forget(self, now: int) -> None:
+        """Forget what is too old at `now`. What lies ahead was given by a clock that was set back since."""
+        if self.given is not None and self.given.time > now:
+            self.given = replace(self.given, time=now)  # it counts from now, not until then
+        if self.open is not None and self.open.deadline < now - WINDOW:
+            self.open = None
+        if self.request is not None and self.request[2] < now - WINDOW:
+            self.request = None
+        if self.withdrawn is not None:
+            self.withdrawn = min(self.withdrawn, now) if self.withdrawn > now - PAUSE else None
+        if self.counted is not None and not (self.counted[0] and self.counted[1] > now):
+            self.counted = None
+
+    def unanswered(self) -> Event | None:
+        """Return its last order when nobody answered it: it counts as given."""
+        return self.late if self.late is not None and self.late.get("outcome") == Outcome.UNANSWERED else None
+
+    def seen(self, pilot: Pilot | None, taken: int, now: int) -> list[dict[str, object]]:
+        """Return as an event what a look at `now` shows of an order in doubt; taken: when the pilot was read.
+
+        An order stands where its deadline shows, or its pilot is ended as it was ordered. Where the report of a pilot
+        is newer than its order and shows none, it was not carried out; what nothing tells of counts so after IN_DOUBT.
+        """
+        self.refused = None if pilot is None or self.refused is None else min(self.refused, now)
+        if self.late is not None:
+            given = min(moment(self.late, "time"), now)  # what lies ahead counts from now
+            self.late = {**self.late, "time": given} if given > now - HOUR else None
+        if self.late is None:
+            self.without = None
+        elif pilot is None:
+            return []
+        elif pilot.deadline is not None or (pilot.leaving and self.late.get("kind") == KILL):
+            return [found_late_event(self.late, now)]
+        elif self.late.get("outcome") == Outcome.UNANSWERED:
+            report, why = taken if pilot.heard is None else min(taken, pilot.heard), ""
+            if report > given:
+                self.without = min(report, self.without or report)
+            if now - given > IN_DOUBT:
+                why = "nothing has shown this order for long enough"
+            elif self.without is not None and report - self.without >= _SETTLED:
+                why = "this order was not carried out"
+            return [not_done_event(self.late, f"found in the batch system: {why}", now)] if why else []
+        return []
 
 
 class Memory:
-    """What earlier cycles left behind; grows by `note`, is made from the journal's files by `load`."""
+    """What earlier cycles left behind; grows by `note`, is made from the journal's files by `load`.
+
+    payloads, returned: what is seen of payloads, and of cores that pilots return while they go on.
+    """
 
     def __init__(self) -> None:
-        self._orders: dict[str, PastOrder] = {}  # by run: the last order to it
-        self._open: dict[str, OpenOrder] = {}
-        self._outcomes: dict[str, PilotOutcome] = {}
-        self._unwritten: dict[str, dict[str, object]] = {}  # chosen by an acting decision, of which no order tells yet
-        self._doubts = Doubts()
         self.passed_over = PassedOver()
+        self.payloads = SeenPayloads()
+        self.returned = ReturnedSeen()
+        self._runs = defaultdict[str, _Run](_Run)
+        self._nodes: dict[str, NodeFault] = {}  # those that took no order
         self._decision: Event = {}
+        self._unwritten: dict[str, dict[str, object]] = {}  # chosen by an acting decision, of which no order tells yet
         self._unmet: dict[str, UnmetDemand] = {}  # by kind of jobs, or account
         self._untaken: dict[str, UntakenRoom] = {}  # by kind of jobs
         self._blind: int | None = None  # since when no look succeeded
-        self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
-        self._withdrawn: dict[str, int] = {}  # by run: when its last order was
         self._since: dict[str, int] = {}  # by account: when its need opened
-        self._payloads = SeenPayloads()
         self._pilots = PilotsSeen()
-        self._returned = ReturnedSeen()
-        self._counted: dict[str, tuple[int, int]] = {}  # by run: cores in all that a wish is counted on for, and until
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -127,16 +206,16 @@ class Memory:
         elif kind == Kind.ORDER:
             self._ordered(event)
         elif kind == Kind.WITHDRAWAL and event.get("outcome") == Outcome.DONE:
-            self._open.pop(text(event, "run"), None)
-            self._requested.pop(text(event, "run"), None)
-            self._withdrawn[text(event, "run")] = moment(event, "time")
+            one = self._runs[text(event, "run")]
+            one.open = one.request = None
+            one.withdrawn = moment(event, "time")
             if event.get("draining") is False:  # what it returns later is not because of us
-                self._unmet = {name: one.without(text(event, "run")) for name, one in self._unmet.items()}
+                self._no_more_from(text(event, "run"))
         elif kind == Kind.ENDED:
             outcome = outcome_of(event)
-            self._open.pop(outcome.run, None)
+            self._runs[outcome.run].open = None
             if truth(event, "believed") and event.get("by_others") is not True:
-                self._outcomes[outcome.run] = outcome
+                self._runs[outcome.run].outcome = outcome
         else:
             self._note_demand(kind, event)
 
@@ -144,21 +223,20 @@ class Memory:
         if kind == Kind.NEED:
             self._since = {text(one, "account"): moment(one, "since") for one in objects(event, "since")}
         elif kind == Kind.PAYLOADS:
-            self._payloads.note(event)
+            self.payloads.note(event)
         elif kind == Kind.PILOTS:
             self._pilots.note(event)
         elif kind == Kind.RETURNED:
-            self._returned.note(event)
+            self.returned.note(event)
         elif kind == Kind.PART and event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED):
             counted = whole(event, "counted") if "counted" in event else 0
             by = None if event.get("by") is None else moment(event, "by")
-            self._counted[text(event, "run")] = min(counted, whole(event, "asked")), by or LATEST
+            self._runs[text(event, "run")].counted = min(counted, whole(event, "asked")), by or LATEST
         elif kind == Kind.DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.key] = unmet
             if unmet == UnmetDemand(unmet.account, kind=unmet.kind):
                 del self._unmet[unmet.key]
-
         elif kind == Kind.UNTAKEN:
             untaken = untaken_of(event)
             self._untaken[untaken.kind] = untaken
@@ -166,21 +244,45 @@ class Memory:
                 del self._untaken[untaken.kind]
 
     def _ordered(self, event: Event) -> None:
-        run = text(event, "run")
-        order, request = open_order_of(event), _request_of(event)
-        self._doubts.note(event)
-        if event.get("outcome") == Outcome.DONE:
-            self._open[run] = order
-            if not request:  # the limits of a cycle and an hour are the agent's own
-                self._orders[run] = past_order(event)
-        if event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED):
+        order, past, request, outcome = (
+            open_order_of(event),
+            past_order(event),
+            _request_of(event),
+            event.get("outcome"),
+        )
+        one = self._runs[order.run]
+        one.late = event if outcome in _MAY_STAND else None
+        one.refused = past.time if outcome in (Outcome.FAILED, Outcome.REFUSED) else None
+        if outcome != Outcome.UNANSWERED:
+            one.without = None
+        if outcome == Outcome.DONE:
+            one.open = order
+            one.given = one.given if request else past
+        if outcome in (Outcome.DONE, Outcome.UNANSWERED):
             self._pilots.ordered(order)
-        if event.get("outcome") in (Outcome.DONE, Outcome.UNANSWERED) and request:
-            self._requested[run] = request, order.cores, order.deadline
-        elif event.get("outcome") in _NOT_GIVEN:
-            self._requested.pop(run, None)
-            self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
-        self._unwritten.pop(run, None)
+            if request:
+                one.request = request, order.cores, order.deadline
+        elif outcome in _NOT_GIVEN:
+            one.request = None
+            self._no_more_from(order.run)
+        self._unwritten.pop(order.run, None)
+        self._note_node(order.node, event, past.time)
+
+    def _no_more_from(self, run: str) -> None:
+        """Take in that nothing comes back from a run for those who wait."""
+        self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
+
+    def _note_node(self, node: str, order: Event, time: int) -> None:
+        outcome, before = order.get("outcome"), self._nodes.get(node)
+        if outcome == Outcome.DONE:
+            self._nodes.pop(node, None)
+        elif order.get("only") != node:
+            return
+        elif outcome in (Outcome.DENIED, Outcome.UNREACHABLE, Outcome.UNANSWERED):
+            self._nodes[node] = NodeFault(time, 1 if before is None else before.count + 1, outcome == Outcome.DENIED)
+        elif outcome == Outcome.NOT_DONE and before is not None:
+            # While it was in doubt no order was given in its place: the node is left alone from now on.
+            self._nodes[node] = replace(before, time=moment(order, "found"))
 
     def _decided(self, event: Event) -> None:
         chosen = objects(event, "chosen") if truth(event, "acting") else []
@@ -204,38 +306,43 @@ class Memory:
 
         Cores of an order of which it is not known whether it was given or carried out count as ordered.
         """
-        # What lies ahead was given by a clock that was set back since: it counts from now, not until then.
-        self._orders = {run: replace(one, time=now) if one.time > now else one for run, one in self._orders.items()}
-        doubtful = {run: one for run, one in self._doubts.orders().items() if run not in self._requested}
-        known = {**self._orders, **self._maybe_given(), **doubtful}
+        unanswered = {run: event for run, one in self._runs.items() if (event := one.unanswered()) is not None}
+        doubtful = {run: past_order(event) for run, event in unanswered.items() if self._runs[run].request is None}
+        for one in self._runs.values():
+            one.forget(now)
+        known = {**self._column("given"), **self._maybe_given(), **doubtful}
         oldest = min(now - DAY + 1, max((one.time for one in known.values()), default=0))
-        self._orders = {run: one for run, one in self._orders.items() if one.time >= oldest}
-        orders = tuple(one for one in known.values() if one.time >= oldest)
-        begin = now - WINDOW
-        ahead = [one for one in self._outcomes.values() if one.ended > now]  # by a clock that was set back since
-        count = that_count(self._outcomes.values(), now)
-        self._outcomes = {one.run: one for one in (*count, *ahead)}
-        self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
-        self._requested = {run: one for run, one in self._requested.items() if one[2] >= begin}
-        self._withdrawn = {run: min(time, now) for run, time in self._withdrawn.items() if time > now - PAUSE}
-        self._counted = {run: one for run, one in self._counted.items() if one[0] and one[1] > now}
-        trust = trust_by_user(self._outcomes.values(), now)
+        count = {one.run for one in that_count(self._column("outcome").values(), now)}
+        for run, one in self._runs.items():
+            if one.given is not None and one.given.time < oldest:
+                one.given = None
+            if one.outcome is not None and run not in count and one.outcome.ended <= now:
+                one.outcome = None
+        self._runs = defaultdict(_Run, {run: one for run, one in self._runs.items() if any(vars(one).values())})
+        trust = trust_by_user(self._column("outcome").values(), now)
         return History(
-            orders,
+            tuple(one for one in known.values() if one.time >= oldest),
             trust,
             {user: broken_probability(one.leaving, one.broken) for user, one in trust.items()},
-            self._doubts.refused(now),
-            self._doubts.deadlines(),
-            self._doubts.nodes(now),
+            {run: min(time, now) for run, time in self._column("refused").items()},
+            {run: moment(event, "deadline") for run, event in unanswered.items()},
+            self._nodes_at(now),
             dict(self._unmet),
-            {run: (request, cores) for run, (request, cores, _) in self._requested.items()},
-            withdrawn=dict(self._withdrawn),
+            {run: (request, cores) for run, (request, cores, _) in self._column("request").items()},
+            withdrawn=self._column("withdrawn"),
             since=dict(self._since),
-            run_times=self._payloads.learned,
+            run_times=self.payloads.learned,
             ends=self._pilots.ends(now),
-            counted={run: cores for run, (cores, _) in self._counted.items()},
+            counted={run: cores for run, (cores, _) in self._column("counted").items()},
             untaken=dict(self._untaken),
         )
+
+    def _column(self, name: str) -> dict[str, Any]:
+        """Return one thing that is remembered of runs, by run."""
+        return {run: value for run, one in self._runs.items() if (value := getattr(one, name)) is not None}
+
+    def _nodes_at(self, now: int) -> dict[str, NodeFault]:
+        return {name: replace(one, time=min(one.time, now)) for name, one in self._nodes.items()}
 
     def looked(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
         """Return the event of a look at the pilots that may end by themselves; by another policy nobody asks."""
@@ -252,17 +359,6 @@ class Memory:
             return {}
         time = moment(self._decision, "time")
         return {run: past_order({**one, "time": time}) for run, one in self._unwritten.items() if not _request_of(one)}
-
-    def payloads_seen(self, snapshot: Snapshot) -> list[dict[str, object]]:
-        """Take in which payloads the nodes see; those that have ended, as events to write."""
-        return self._payloads.seen(snapshot)
-
-    def returned_seen(self, snapshot: Snapshot, now: int, heartbeat_limit: int) -> list[dict[str, object]]:
-        """Take in what pilots have returned of their cores at `now` (UNIX s); what is new of it, as events to write.
-
-        heartbeat_limit: seconds that a report may be old.
-        """
-        return self._returned.looked(snapshot, now, heartbeat_limit)
 
     def watched(
         self, snapshot: Snapshot, now: int, settings: ReclaimSettings, ended: CoresOfEnded | None = None
@@ -310,7 +406,7 @@ class Memory:
 
     def open_orders(self) -> dict[str, OpenOrder]:
         """Return the orders that were given, not withdrawn, and whose pilot's end is not yet known, by run."""
-        return dict(self._open)
+        return self._column("open")
 
     def seen(self, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
         """Take in what pilots with orders report by now; what was done and never written, as events.
@@ -320,15 +416,18 @@ class Memory:
         """
         running = {pilot.run: pilot for pilot in snapshot.pilots}
         gone = []
-        for run, order in self._open.items():
+        for run, order in self.open_orders().items():
             if run in running:
-                self._open[run] = order.with_report_of(running[run], now)
+                self._runs[run].open = order.with_report_of(running[run], now)
                 if running[run].deadline is None and not running[run].leaving:
                     gone.append(found_withdrawal_event(order, now))
         unwritten, self._unwritten = self._unwritten, {}
         stand = {run for run, pilot in running.items() if pilot.deadline is not None}
         found = [found_order_event(one, self._decision, now) for run, one in unwritten.items() if run in stand]
-        return gone + found + self._doubts.seen(running, snapshot.taken, now)
+        for run, one in self._runs.items():
+            found += one.seen(running.get(run), snapshot.taken, now)
+        self._nodes = self._nodes_at(now)
+        return gone + found
 
 
 def ended_events(

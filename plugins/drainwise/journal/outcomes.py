@@ -4,7 +4,7 @@ The realised waste of an order is what idled on the pilot's cores from the order
 batch system ended it:
 
     idle   what the pilot stated of itself: from one report to the next its own figures tell how many of its cores
-           were busy (`cut_waste`, the same formula as the promise); after the end that it had expected, none.
+           were busy (`Claims.cut_waste`, the same formula as the promise); after the end that it had expected, none.
            The batch system's records bound that: with CPU time C of the whole run, cores B × run time before the order
            and cores S × time since, at least S − C and at most S − (C − B)⁺ core-seconds idled.
            A pilot that said itself that it drains idles anyway: nothing is counted.
@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from drainwise.facts.clients import PAPER, PROFILES
-from drainwise.facts.cut_deadline import cut_waste
+from drainwise.facts.cut_deadline import Claims
 from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, values_in, whole
 from drainwise.pilotad.report import OBSERVED
@@ -97,17 +97,7 @@ class OpenOrder:
 def _idle_and_lost(cores: int, said: ClaimedValues, begin: float, end: float) -> tuple[float, float]:
     """Return core-seconds by one report: idle from `begin` to `end` (UNIX s), and lost by a kill at `end`."""
     end = max(begin, end)
-    idle, lost = cut_waste(
-        cores,
-        said.used_cpu,
-        said.last_job_start,
-        said.first_exp_job_end,
-        said.last_exp_job_end,
-        said.add_uncom_time,
-        said.add_final_exp_waste,
-        begin,
-        end,
-    )
+    idle, lost = Claims(cores, *said[1:]).cut_waste(begin, end)
     gone = max(begin, said.first_exp_job_end, said.last_exp_job_end)  # by its own report nothing runs after that
     return float(idle + cores * max(0.0, end - gone)), float(lost)
 

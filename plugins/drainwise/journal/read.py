@@ -159,21 +159,16 @@ def first_time(paths: Iterable[str]) -> int | None:
     return None
 
 
-def events_of(
-    paths: Iterable[str], *kinds: str, passed_over: PassedOver | None = None, is_first: bool = True
-) -> Iterator[Event]:
-    """Yield the events of the files, in their order; only of these kinds, when some are named.
-
-    is_first: whether lines of which no kind is known are counted, too: not where the same files were read before.
-    """
+def events_of(paths: Iterable[str], *kinds: str, passed_over: PassedOver | None = None) -> Iterator[Event]:
+    """Yield the events of the files, in their order; only of these kinds, when some are named."""
     passed_over = passed_over or PassedOver()
-    for line in lines_of(paths, passed_over if is_first else None):
+    for line in lines_of(paths, passed_over):
         kind = kind_of(line)
         if kind is None or not kinds or kind in kinds:
             event = event_of(line)
             if event is not None:
                 yield event
-            elif kind is not None or is_first:
+            else:
                 passed_over.lines += 1
 
 

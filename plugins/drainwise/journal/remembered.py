@@ -18,18 +18,17 @@ they should (`reclaim.counted_demand`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from drainwise.estimate.run_times import RunTimes
 from drainwise.journal.event import Event, Kind, moment, new_event, number, objects, text, values_in, whole
-from drainwise.journal.history import part_of
+from drainwise.journal.explain import identity_in
 from drainwise.journal.outcomes import OpenOrder
-from drainwise.journal.read import PassedOver, events_of
 from drainwise.pilotad.observation import Observation
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.pool.identity import as_values
+from drainwise.pool.identity import ANYBODY, PilotIdentity, as_values
 from drainwise.reclaim.columns import claimed_values
 from drainwise.reclaim.counted_demand import UntakenRoom
 from drainwise.reclaim.seen_pilots import (
@@ -253,6 +252,39 @@ class ReturnedSeen:
                 self._pilots[run] = replace(known, since=time, written=part.returned, core_seconds=0.0, wasted=0.0)
 
 
+@dataclass(frozen=True)
+class ReportedPart:
+    """What the journal tells of one pilot at `time`, UNIX s: a wish for cores, or what was seen of it since before.
+
+    is_wish: it was asked for more than it had returned. returned: cores. core_seconds: returned. wasted: core-seconds.
+    """
+
+    run: str
+    account: str
+    user: str
+    time: int
+    identity: PilotIdentity = ANYBODY
+    is_wish: bool = False
+    returned: int = 0
+    core_seconds: int = 0
+    wasted: int = 0
+    node: str = ""
+
+
+def named_part(one: Event, time: int) -> ReportedPart:
+    """Return whose part an event of `time` (UNIX s) tells of. Raises ValueError for what is not sound."""
+    node = text(one, "node") if "node" in one else ""
+    return ReportedPart(text(one, "run"), text(one, "account"), text(one, "user"), time, identity_in(one), node=node)
+
+
+def part_of(one: Event, time: int) -> ReportedPart:
+    """Return what an event of `time` (UNIX s) tells of one pilot. Raises ValueError for what is not sound."""
+    returned, core_seconds, wasted = whole(one, "returned"), number(one, "core_seconds"), number(one, "wasted")
+    if returned < 0 or core_seconds < 0 or wasted < 0:
+        raise ValueError("returned, core_seconds, wasted: expected 0 or more")
+    return replace(named_part(one, time), returned=returned, core_seconds=round(core_seconds), wasted=round(wasted))
+
+
 _WHOSE = ("run", "name", "node", "account", "user", "cores", "identity")
 
 
@@ -318,22 +350,6 @@ def _facts_in(event: Event, fact: type[Any], others: Collection[str] = ()) -> di
         elif isinstance(value, (int, float)) and value < 0:
             raise ValueError(f"{name}: expected 0 or more")
     return found
-
-
-def unused_in(paths: Iterable[str], begin: int, end: int, passed_over: PassedOver | None = None) -> float:
-    """Return the cores that came back from `begin` to `end` (UNIX s) and that nobody under quota used in time.
-
-    An event that is not sound is passed over and counted; lines of no kind count elsewhere. Raises UsageError for a
-    file that cannot be read.
-    """
-    cores, passed_over = 0.0, passed_over or PassedOver()
-    for event in events_of(paths, Kind.DEMAND, passed_over=passed_over, is_first=False):
-        try:
-            if begin <= moment(event, "time") <= end:
-                cores += unmet_of(event).unused
-        except ValueError:
-            passed_over.lines += 1
-    return cores
 
 
 def untaken_event(one: UntakenRoom, now: int) -> dict[str, object]:

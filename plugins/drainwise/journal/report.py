@@ -1,5 +1,6 @@
-"""Sum the journal up, per user and day: ordered, left, vacated; promised and realised waste; cores freed, and
-how soon; per user what pilots returned while they went on.
+"""Read the orders of a journal, each with its end, and what pilots returned while they went on.
+
+Sums per user and day: ordered, left, vacated; promised and realised waste; cores freed, and how soon.
 """
 
 from __future__ import annotations
@@ -8,20 +9,153 @@ import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
-from drainwise.journal.history import (
-    ENDS,
-    NOT_ORDERED,
-    ReportedOrder,
-    ReportedPart,
-)
+from drainwise.journal.event import Event, Kind, Outcome, moment, number, objects, text, truth, values_in, whole
+from drainwise.journal.explain import identity_in
+from drainwise.journal.read import PassedOver, events_of
+from drainwise.journal.remembered import ReportedPart, named_part, part_of, unmet_of
 from drainwise.pool.identity import ANYBODY, PilotIdentity
 
 DAY = 86_400
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Any)
+
+
+OPEN = "no end known"
+"""Its pilot still runs, or it is not known yet how it ended."""
+IN_TIME = "left in time"
+LATE = "left late"
+"""By itself, and after its deadline."""
+VACATED = "vacated"
+"""Ended by the batch system."""
+WITHDRAWN = "withdrawn"
+"""The order was withdrawn."""
+NOT_ORDERED = "not ordered"
+"""The order was skipped or refused, or nobody answered it and nothing shows that it was carried out."""
+
+ENDS = (IN_TIME, LATE, VACATED, WITHDRAWN, OPEN)
+"""How an order that was given can end."""
+
+
+@dataclass(frozen=True)
+class ReportedOrder:
+    """One order; times in UNIX s, wastes in core-seconds, those of an end that is not known None.
+
+    believed: its pilot promised something; else predicted is what was expected of it. policy: by which it was chosen,
+    "" where that is not known.
+    """
+
+    run: str
+    name: str
+    account: str
+    user: str
+    cores: int
+    ordered: int
+    deadline: int
+    end: str
+    believed: bool
+    predicted: int
+    ended: int | None = None
+    realised: int | None = None
+    identity: PilotIdentity = ANYBODY
+    node: str = ""
+    policy: str = ""
+
+
+class ReportedJournal:
+    """What a journal tells from `begin` to `end` (UNIX s).
+
+    orders, parts: from `begin` on, in their order. unused: cores that came back and that nobody under quota used in
+    time.
+    """
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.orders: list[ReportedOrder] = []
+        self.parts: list[ReportedPart] = []
+        self.unused = 0.0
+        self._begin, self._end = begin, end
+        self._standing: dict[str, int] = {}  # place of the last order that was given to a run and has no end yet
+        self._doubtful: dict[str, int] = {}  # place of the last order to a run of which nobody said if it was given
+
+    @classmethod
+    def read(cls, paths: Iterable[str], begin: int, end: int, passed_over: PassedOver | None = None) -> ReportedJournal:
+        """Read the journal's files.
+
+        A line that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
+        """
+        found, passed_over = cls(begin, end), passed_over or PassedOver()
+        takes = {
+            Kind.ORDER: found._order,
+            Kind.WITHDRAWAL: found._end_of_order,
+            Kind.ENDED: found._end_of_order,
+            Kind.PART: found._wish,
+            Kind.RETURNED: found._returned,
+            Kind.DEMAND: found._demand,
+        }
+        for event in events_of(paths, *takes, passed_over=passed_over):
+            try:
+                takes[str(event["event"])](event)
+            except ValueError:
+                passed_over.lines += 1
+        return found
+
+    def _order(self, event: Event) -> None:
+        run = text(event, "run")
+        if moment(event, "time") < self._begin:
+            self._standing.pop(run, None)  # what follows belongs to an order of before
+            return
+        order, place = _ordered(event), self._doubtful.pop(run, None)
+        if place is None or "found" not in event or self.orders[place].ordered != order.ordered:
+            place = len(self.orders)
+            self.orders.append(order)
+        self.orders[place] = order
+        if event.get("outcome") == Outcome.DONE:
+            self._standing[run] = place
+        elif event.get("outcome") in (Outcome.UNANSWERED, Outcome.NOT_DONE, Outcome.FAILED):
+            self._doubtful[run] = place
+
+    def _end_of_order(self, event: Event) -> None:
+        run = text(event, "run")
+        if event.get("outcome", Outcome.DONE) == Outcome.DONE and run in self._standing:
+            place = self._standing.pop(run)
+            self.orders[place] = _ended(self.orders[place], event)
+
+    def _wish(self, event: Event) -> None:
+        if (time := moment(event, "time")) < self._begin or event.get("outcome") != Outcome.DONE:
+            return
+        if whole(event, "asked") > whole(event, "returned"):
+            self.parts.append(replace(named_part(event, time), is_wish=True))
+
+    def _returned(self, event: Event) -> None:
+        if (time := moment(event, "time")) >= self._begin:
+            self.parts += [part_of(one, time) for one in objects(event, "pilots")]
+
+    def _demand(self, event: Event) -> None:
+        if self._begin <= moment(event, "time") <= self._end:
+            self.unused += unmet_of(event).unused
+
+
+def _ordered(event: Event) -> ReportedOrder:
+    return ReportedOrder(
+        **values_in(event, ReportedOrder, "run", "name", "account", "user", "cores", "deadline"),
+        ordered=moment(event, "time"),
+        end=OPEN if event.get("outcome") == Outcome.DONE else NOT_ORDERED,
+        believed=event.get("claims") is not None,
+        predicted=round(number(event, "promised")),
+        identity=identity_in(event),
+        node=text(event, "node") if "node" in event else "",
+        policy=policy if isinstance(policy := event.get("policy"), str) else "",
+    )
+
+
+def _ended(order: ReportedOrder, event: Event) -> ReportedOrder:
+    if event["event"] == Kind.WITHDRAWAL:
+        return replace(order, end=WITHDRAWN)
+    ended = moment(event, "ended")
+    end = VACATED if truth(event, "vacated") else IN_TIME if ended <= order.deadline else LATE
+    return replace(order, end=end, ended=ended, realised=whole(event, "realised"))
 
 
 @dataclass(frozen=True)

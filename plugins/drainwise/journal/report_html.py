@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from drainwise.facts.units import clock, core_hours, duration
-from drainwise.journal.history import ENDS, IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, ReportedOrder
-from drainwise.journal.report import Report, Sums
+from drainwise.journal.report import ENDS, IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, Report, ReportedOrder, Sums
 from drainwise.page.html_page import template_beside
 from drainwise.page.svg import Bar, Dot, Line, Plot, decades, drawn, linear, places, stacked
 

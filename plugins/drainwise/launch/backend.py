@@ -23,6 +23,9 @@ lost it through no doing of the job's (its node failed, others took its place)."
 SIGNALLED = 128
 """A code of 128 + N: signal N ended it, as a shell says it."""
 
+UNSEEN = "unseen.jsonl"
+"""The file in a launch's directory that says which jobs succeeded while no launcher was there to see it."""
+
 DEFAULT_MAX_QUEUED = 10
 """n_max_queued_jobs where nobody says."""
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
-from drainwise.common.processes import send
 from drainwise.facts.errors import DrainwiseError, PoolError, UsageError
 from drainwise.local.daemon import Daemon
 from drainwise.local.daemon_lock import FoundDaemon, find_daemon
@@ -23,6 +22,7 @@ from drainwise.local.job import LocalNode
 from drainwise.local.leases import DaemonSettings
 from drainwise.local.log import to_file
 from drainwise.local.store import LocalStore
+from drainwise.processes.process import send
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.control import serve; serve()"

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from drainwise.common.process_lock import ProcessLock, holder_words, last_stamp
-from drainwise.common.processes import Process, birth_of
 from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.processes.process import Process, birth_of
 
 LOCK = "daemon.lock"
 STALE_AFTER = 10.0

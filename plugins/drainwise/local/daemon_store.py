@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from drainwise.common.processes import Process
 from drainwise.local.job import ENDED, LIVE, RUNNING, STARTING, WAITING, LocalJob, run_name
 from drainwise.local.rows import add_event, job_in, parts_in, report_text
 from drainwise.local.store import LocalStore
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport
+from drainwise.processes.process import Process
 
 
 class DaemonStore(LocalStore):

@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from drainwise.common.processes import Process
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules
 from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.facts.errors import UsageError
 from drainwise.local.lease.job_spec import checked_command, checked_environment
+from drainwise.processes.process import Process
 
 WAITING = "waiting"
 STARTING = "starting"

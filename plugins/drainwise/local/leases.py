@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drainwise.common.processes import Process, is_alive
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts
@@ -18,6 +17,7 @@ from drainwise.local.wake import Sleeper
 from drainwise.node.job_features import host_facts
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
+from drainwise.processes.process import Process, is_alive
 
 _PATIENT_EVERY = 5.0
 """Seconds between two kills that are waited for."""

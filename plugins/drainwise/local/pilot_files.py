@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from drainwise.common.local_file import Held
 from drainwise.common.service import Faults
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
@@ -63,13 +64,10 @@ def report_of(
     cores: of the lease. patience: shared by the leases of a round.
     """
     try:
-        work = open_dir(work_directory(directory), uid=os.getuid())
+        with Held(open_dir(work_directory(directory), uid=os.getuid())) as work:
+            return read_report(work, os.getuid(), cores, JOB_STATUS, patience)
     except RefusedFile as refused:
         return None, (f"work: {refused.reason}",)
-    try:
-        return read_report(work, os.getuid(), cores, JOB_STATUS, patience)
-    finally:
-        os.close(work)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ import math
 import sqlite3
 from collections.abc import Mapping
 
-from drainwise.common.processes import Process
 from drainwise.facts.errors import PoolError
 from drainwise.local.job import LIVE, AccountQuota, JobRequest, LocalJob, LocalNode
 from drainwise.local.schedule import WaitingJob
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport, as_plain, from_plain
+from drainwise.processes.process import Process
 
 
 def accounts_in(look: sqlite3.Connection) -> tuple[AccountQuota, ...]:

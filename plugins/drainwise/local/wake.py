@@ -9,8 +9,8 @@ import os
 import select
 from contextlib import suppress
 
-from drainwise.common.processes import handle_of
 from drainwise.common.wake import Wake, wake
+from drainwise.processes.process import handle_of
 
 WAKE = "wake"
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import html
 import math
+import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Union
@@ -14,38 +16,19 @@ from typing import NamedTuple, Union
 from drainwise.common.printable import printable
 
 COLOURS = 8
-_NAMES = ("ink", "dim", "line", "card", *(f"c{place}" for place in range(COLOURS)))
-_LIGHT: tuple[str, ...] = ("#1c2126", "#5b646c", "#dfe2e4", "#fff")
-_LIGHT += ("#1f5fa8", "#cf4f14", "#12805f", "#8a4fb0", "#9a6a00", "#157f94", "#8c564b", "#68727a")
-_DARK: tuple[str, ...] = ("#e6e8ea", "#a3adb5", "#343a40", "#1d2125")
-_DARK += ("#6ea8e6", "#f2804a", "#3fc296", "#c494e6", "#e0a93a", "#4fc3d9", "#cf9f92", "#9aa4ac")
-_RULES = "\n".join(
-    [
-        "svg { font: 11px system-ui, sans-serif; }",
-        "svg text { fill: var(--dim); text-anchor: middle; } svg text.l { text-anchor: start; }",
-        "svg text.r { text-anchor: end; } .card { fill: var(--card); } .grid { stroke: var(--line); }",
-        ".axis, .even { stroke: var(--dim); } .even { stroke-dasharray: 4 4; }",
-        ".dot { fill-opacity: .65; } .ink { fill: var(--ink); stroke: var(--ink); }",
-        *(f".c{n} {{ fill: var(--c{n}); stroke: var(--c{n}); }}" for n in range(COLOURS)),
-        "rect { stroke: none; } .line { fill: none; stroke-width: 2; } .bound { stroke: var(--ink); stroke-width: 1; }",
-    ]
-)
-
-
-def _variables(values: Sequence[str]) -> str:
-    return f":root {{ {' '.join(f'--{name}: {value};' for name, value in zip(_NAMES, values))} }}"
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "plot.css"), encoding="utf-8") as _file:
+    STYLE = _file.read().rstrip("\n")
+"""Fill and stroke of `c0` to `c7`, at least 3:1 on the card in both modes; `ink` is the text's colour."""
+_VARIABLE = re.compile(r"--(\w+): ([^;]+);")
 
 
 def _in_light() -> str:
     """Write the rules without variables, which not every viewer of drawings knows."""
-    found = _RULES
-    for name, value in zip(_NAMES, _LIGHT):
-        found = found.replace(f"var(--{name})", value)
-    return found
+    light, _, rules = STYLE.split("\n", 2)
+    values = dict(_VARIABLE.findall(light))
+    return re.sub(r"var\(--(\w+)\)", lambda match: values[match[1]], rules)
 
 
-STYLE = f"{_variables(_LIGHT)}\n@media (prefers-color-scheme: dark) {{ {_variables(_DARK)} }}\n{_RULES}"
-"""Fill and stroke of `c0` to `c7`, at least 3:1 on the card in both modes; `ink` is the text's colour."""
 _TOP, _BOTTOM, _RIGHT = 10, 40, 16
 _LETTER = 6.0  # width of one, in about
 _MOST_LABELS = 10
@@ -177,9 +160,16 @@ def stacked(
 def drawn(plot: Plot, alone: bool = False) -> str:
     """Draw the SVG element. alone: with the style in it, for a file of its own."""
     left = 30 + _LETTER * max((len(text) for _, text in plot.y.ticks), default=0)
-    rows = _legend(plot.legend, left)
-    top = _TOP + 18 * (alone + 1 + max((row for row, _, _ in rows), default=-1))
     right, bottom = WIDTH - _RIGHT, plot.height - _BOTTOM
+    row, at = int(alone), left
+    legend = []
+    for style, shape, words in plot.legend:
+        width = 30 + _LETTER * len(words)
+        if at + width > WIDTH and at > left:
+            row, at = row + 1, left
+        legend += [_swatch(at, _TOP + 18 * row, style, shape), _text(at + 16, _TOP + 18 * row + 4, words, "l")]
+        at += width
+    top = _TOP + 18 * (row + 1 if plot.legend else alone)
 
     def x(value: float) -> float:
         return left + plot.x.share(value) * (right - left)
@@ -187,39 +177,41 @@ def drawn(plot: Plot, alone: bool = False) -> str:
     def y(value: float) -> float:
         return bottom - plot.y.share(value) * (bottom - top)
 
-    label = text(f"{plot.title}: {plot.y.title} by {plot.x.title}")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {plot.height}" role="img" aria-label="{label}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {plot.height}" role="img"'
+        f' aria-label="{_escaped(f"{plot.title}: {plot.y.title} by {plot.x.title}")}">'
     ]
     if alone:
         parts += [f"<style>{_in_light()}</style>", f'<rect class="card" width="{WIDTH}" height="{plot.height}"/>']
-        parts.append(f'<text class="l" x="{left:.1f}" y="17">{text(plot.title)}</text>')
-    for row, at, (style, shape, words) in rows:
-        height = _TOP + 18 * (row + alone)
-        parts.append(_swatch(at, height, style, shape))
-        parts.append(f'<text class="l" x="{at + 16:.1f}" y="{height + 4}">{text(words)}</text>')
+        parts.append(_text(left, 17, plot.title, "l"))
+    parts += legend
     for value, words in plot.y.ticks:
         if plot.y.grid:
             parts.append(f'<path class="grid" d="M{left:.1f} {y(value):.1f}H{right}"/>')
-        parts.append(f'<text class="r" x="{left - 6:.1f}" y="{y(value) + 4:.1f}">{text(words)}</text>')
+        parts.append(_text(left - 6, y(value) + 4, words, "r"))
     for value, words in plot.x.ticks:
         if plot.x.grid:
             parts.append(f'<path class="grid" d="M{x(value):.1f} {top}V{bottom}"/>')
-        at = min(x(value), WIDTH - _LETTER * len(words) / 2)
-        parts.append(f'<text x="{at:.1f}" y="{bottom + 15}">{text(words)}</text>')
+        parts.append(_text(min(x(value), WIDTH - _LETTER * len(words) / 2), bottom + 15, words))
     parts += [_mark(mark, x, y) for mark in plot.marks]
     parts += [
         f'<path class="axis" d="M{left:.1f} {bottom}H{right}"/>',
-        f'<text x="{(left + right) / 2:.1f}" y="{plot.height - 7}">{text(plot.x.title)}</text>',
-        f'<text transform="translate(12 {(top + bottom) / 2:.1f}) rotate(-90)">{text(plot.y.title)}</text>',
+        _text((left + right) / 2, plot.height - 7, plot.x.title),
+        f'<text transform="translate(12 {(top + bottom) / 2:.1f}) rotate(-90)">{_escaped(plot.y.title)}</text>',
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def text(words: str) -> str:
+def _escaped(words: str) -> str:
     """Escape a user's text, and take out what is not printable."""
     return html.escape(printable(words))
+
+
+def _text(x: float, y: float, words: str, side: str = "") -> str:
+    """Write words at a place: in its middle, or beginning ("l") or ending ("r") there."""
+    style = f'class="{side}" ' if side else ""
+    return f'<text {style}x="{x:.1f}" y="{y:.1f}">{_escaped(words)}</text>'
 
 
 def _mark(mark: Mark, x: Callable[[float], float], y: Callable[[float], float]) -> str:
@@ -232,7 +224,7 @@ def _mark(mark: Mark, x: Callable[[float], float], y: Callable[[float], float]) 
     if isinstance(mark, Line):
         way = "L".join(f"{x(one):.1f} {y(other):.1f}" for one, other in mark.points)
         return f'<path class="line {mark.style}" d="M{way}"/>' if way else ""
-    return f'<text class="l" x="{x(mark.x) + 6:.1f}" y="{y(mark.y) + 4:.1f}">{text(mark.text)}</text>'
+    return _text(x(mark.x) + 6, y(mark.y) + 4, mark.text, "l")
 
 
 def _dot(x: float, y: float, style: str, shape: str, tip: str = "") -> str:
@@ -242,7 +234,7 @@ def _dot(x: float, y: float, style: str, shape: str, tip: str = "") -> str:
 
 
 def _tipped(name: str, attributes: str, tip: str) -> str:
-    return f"<{name} {attributes}><title>{text(tip)}</title></{name}>" if tip else f"<{name} {attributes}/>"
+    return f"<{name} {attributes}><title>{_escaped(tip)}</title></{name}>" if tip else f"<{name} {attributes}/>"
 
 
 def _swatch(x: float, y: float, style: str, shape: str) -> str:
@@ -251,15 +243,3 @@ def _swatch(x: float, y: float, style: str, shape: str) -> str:
     if shape == "line":
         return f'<path class="line {style}" d="M{x:.1f} {y}h12"/>'
     return _dot(x + 5, y, style, shape)
-
-
-def _legend(legend: Sequence[tuple[str, str, str]], left: float) -> list[tuple[int, float, tuple[str, str, str]]]:
-    """Return row and place of each entry."""
-    found, row, at = [], 0, left
-    for one in legend:
-        width = 30 + _LETTER * len(one[2])
-        if at + width > WIDTH and at > left:
-            row, at = row + 1, left
-        found.append((row, at, one))
-        at += width
-    return found

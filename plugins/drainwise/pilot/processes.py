@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from drainwise.common.process_tree import kill_all_below, lead_group
-from drainwise.common.processes import children, kill_group, marks_of, read_proc
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.queues.records import EndedPayload, PayloadUsage
+from drainwise.processes.children import ended_children, memory_of_trees
+from drainwise.processes.process import children, kill_group, marks_of
+from drainwise.processes.tree import kill_all_below, lead_group
 
 PAYLOADS = "payloads"
 """The directory below the startup directory that holds one directory per payload."""
@@ -136,28 +137,17 @@ class Processes:
         if time.monotonic() >= self._memory_at:
             self._memory_at = time.monotonic() + _MEMORY_EVERY
             for pid, process in self._by_pid.items():
-                process.memory = max(process.memory, _memory_of(pid))
+                process.memory = max(process.memory, memory_of_trees([pid], proportional=True))
 
     def _collect(self) -> None:
-        while True:
-            try:
-                # First looked at, then reaped: until then its number cannot belong to anybody else.
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                return
-            if found is None:
-                return
-            process = self._by_pid.pop(found.si_pid, None)
-            if process is not None and not process.stopped:
-                kill_group(found.si_pid, signal.SIGKILL)
-            _, status, counted = os.wait4(found.si_pid, 0)
-            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        # A payload that is being stopped keeps its group for a while.
+        for ended in ended_children(lambda pid: pid in self._by_pid and not self._by_pid[pid].stopped):
+            process = self._by_pid.pop(ended.pid, None)
             if process is None:
-                self._others.pop(found.si_pid, _nobody)(code)
+                self._others.pop(ended.pid, _nobody)(ended.code)
                 continue
-            process.code = process.handle.returncode = code
-            seconds = round(counted.ru_utime + counted.ru_stime, 3)
-            process.usage = PayloadUsage(seconds, max(counted.ru_maxrss * 1024, process.memory))
+            process.code = process.handle.returncode = ended.code
+            process.usage = PayloadUsage(round(ended.cpu_seconds, 3), max(ended.peak_bytes, process.memory))
             if not process.stopped:
                 self._end(process)
 
@@ -207,19 +197,6 @@ class Processes:
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
-
-
-def _memory_of(pid: int) -> int:
-    """Return the bytes that a process and all below it have together; what several share counts once (PSS)."""
-    kilobytes, left = 0, [pid]
-    while left:
-        one = left.pop()
-        with contextlib.suppress(OSError):  # it has gone
-            for thread in os.listdir(f"/proc/{one}/task"):
-                left += map(int, read_proc(f"/proc/{one}/task/{thread}/children").split())
-            rows = read_proc(f"/proc/{one}/smaps_rollup").splitlines()
-            kilobytes += sum(int(row.split()[1]) for row in rows if row.startswith(b"Pss:"))
-    return kilobytes * 1024
 
 
 def _nobody(code: int) -> None:

@@ -33,12 +33,11 @@ def checked_object(value: object, kinds: Mapping[str, str], where: str) -> dict[
 def checker(kinds: Mapping[str, str]) -> Callable[[object, str], tuple[Any, ...]]:
     """Return what checks many objects of these kinds as `checked_object` does: as strictly, and faster.
 
-    It returns the values in the order of `kinds`, of which two or more are numbers. What it has found sound once it
-    looks at by its types alone, but for the size of numbers.
+    It returns the values in the order of `kinds`, of which there are several. What it has found sound once it looks at
+    by its types alone, but for the size of numbers.
     """
     values_of, count = itemgetter(*kinds), len(kinds)
     numbers = [place for place, kind in enumerate(kinds.values()) if kind.rstrip("?") in {"int", "number"}]
-    numbers_of: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(*numbers)
     known: set[tuple[type, ...]] = set()
 
     def check(value: object, where: str) -> tuple[Any, ...]:
@@ -48,8 +47,8 @@ def checker(kinds: Mapping[str, str]) -> Callable[[object, str], tuple[Any, ...]
             except KeyError:
                 found = ()
             if tuple(map(type, found)) in known:
-                for number in numbers_of(found):
-                    if number is not None and not -_LARGEST < number < _LARGEST:
+                for place in numbers:
+                    if found[place] is not None and not -_LARGEST < found[place] < _LARGEST:
                         break
                 else:
                     return found

@@ -74,9 +74,9 @@ class Pilot:
     holds: Amounts | None = None
     reserved: bool = False
     identity: PilotIdentity | None = None
-    seen: Observation | None = None
-    client: str = PAPER.name
     pieces: tuple[Piece, ...] = ()
+    client: str = PAPER.name
+    seen: Observation | None = None
     returned: int = 0
     can_return: int = 0
     asked: int = 0

@@ -11,82 +11,178 @@ refused with the place of the fault.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
-from drainwise.pilotad.observation import observation_in, observation_text
+from drainwise.pilotad.observation import Observation, observation_in, observation_text
 from drainwise.pilotad.report import PLAIN_KINDS, PilotReport, as_plain, from_checked
+from drainwise.pool.amounts import PLAIN, Amounts
 from drainwise.pool.checked_json import checked, checked_object, checker
-from drainwise.pool.closures import closure_as_json, closure_from_json
+from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
-from drainwise.pool.identity import FORMER, LONGEST, as_values, identity_of
-from drainwise.pool.job_kinds_json import (
-    amounts_as_json,
-    amounts_from_json,
-    kind_as_json,
-    kind_from_json,
-    place_as_json,
-    place_from_json,
-    without_names,
-)
+from drainwise.pool.identity import FORMER, LONGEST, PilotIdentity, as_values, identity_of
+from drainwise.pool.job_kinds import JobKind, Place
 
 FORMAT, VERSION = "drainwise snapshot", 6
 
 _SINCE_NINE = {"exp_waste_curve": None, "returned_cores": None, "returned_memory": None, "returned_since": None}
 """What reports in earlier snapshots have not got."""
 
-# The kinds of the fields; `?` = may be null.
-_PILOT = {
-    "run": "text",
-    "name": "text",
-    "node": "text",
-    "account": "text",
-    "user": "text",
-    "cores": "int",
-    "started": "int",
-    "lease_end": "int?",
-    "report": "object?",
-    "contradictory": "bool",
-    "deadline": "int?",
-    "leaving": "bool",
-    "cannot": "text",
-    "vacate": "int?",
-    "place": "text",
-    "holds": "object?",
-    "identity": "object?",
-    "pieces": "list",
-    "client": "text",
+_KINDS = {"str": "text", "int": "int", "float": "number", "bool": "bool", "Observation": "text"}
+"""Of the values of fields by their types; `?` = may be null. A tuple or a set is a list, all else an object."""
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+
+
+class _Form:
+    """How facts of one class are written: all fields, in their order, but for some that are not saved.
+
+    absent: fields that are not written where they have that value, so that other snapshots are as they were.
+    """
+
+    def __init__(self, facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | None = None) -> None:
+        self._facts, self._absent = facts, absent or {}
+        self._defaults = {one.name: one.default for one in fields(facts) if one.default is not MISSING}
+        self.kinds: dict[str, str] = {}
+        self._readers: dict[str, _Reader] = {}
+        for one in fields(facts):
+            kind, _, null = str(one.type).partition(" | ")
+            if one.name not in unsaved.split():
+                plain = _KINDS.get(kind, "list" if kind.startswith(("tuple[", "frozenset[")) else "object")
+                self.kinds[one.name] = plain + "?" * bool(null)
+                reader = _READERS.get(kind, _READERS.get(one.name))
+                if reader is not None:
+                    self._readers[one.name] = reader
+        self._values = checker(self.kinds)
+
+    def plain(self, facts: object) -> dict[str, object]:
+        """Return facts as plain values."""
+        found = {name: one if type(one := getattr(facts, name)) in _SCALARS else _plain(one) for name in self.kinds}
+        for name, usual in self._absent.items():
+            if found[name] == usual:
+                del found[name]
+        return found
+
+    def read(self, value: object, where: str) -> Any:
+        """Return the facts of plain values; `where` names them. Raises UsageError for what are none."""
+        if self._absent and isinstance(value, dict) and len(value) < len(self.kinds):
+            value = {**self._absent, **value}
+        # What the constructor does field by field takes it three times as long.
+        made = object.__new__(self._facts)
+        found = vars(made)
+        found.update(self._defaults)
+        found.update(zip(self.kinds, self._values(value, where)))
+        for name, reader in self._readers.items():
+            if found[name] is not None:
+                found[name] = reader(found[name], where, name)
+        return made
+
+
+def _plain(value: Any) -> Any:
+    """Return a field as plain values."""
+    kind = type(value)
+    if kind is tuple:
+        return [_plain(one) for one in value]
+    return _PLAIN[kind](value) if kind in _PLAIN else value
+
+
+def _amounts_as_json(amounts: Amounts) -> dict[str, object]:
+    return {**{name: getattr(amounts, name) for name in PLAIN}, "others": dict(amounts.others)}
+
+
+def _amounts(value: object, where: str, name: str) -> Amounts:
+    cores, memory, gpus, disk, others = _amounts_values(value, where := f"{where}, {name}")
+    counted = {one: checked(amount, "int", f"{where}, {one}") for one, amount in others.items()}
+    found = Amounts(cores, memory, gpus, disk, tuple(sorted(counted.items())))
+    if any(amount < 0 for _, amount in found.named()):
+        raise UsageError(f"{where}: expected amounts of 0 or more")
+    return found
+
+
+def _report(value: object, where: str, name: str) -> PilotReport:
+    where = f"the {name} of {where}"
+    if isinstance(value, dict) and not _SINCE_NINE.keys() <= value.keys():
+        value = {**_SINCE_NINE, **value}
+    try:
+        return from_checked(_report_values(value, where))
+    except ValueError as fault:
+        raise UsageError(f"{where}: {fault}") from None
+
+
+def _identity(value: dict[str, object], where: str, name: str) -> PilotIdentity | None:
+    kept = {one: text for one, text in value.items() if one not in FORMER}
+    return identity_of(checked_object(kept, {one: "text" for one in kept if one in LONGEST}, f"{where}, {name}"))
+
+
+def _client(value: str, where: str, name: str) -> str:
+    if value not in PROFILES:
+        raise UsageError(f"{where}, {name}: expected one of {', '.join(PROFILES)}")
+    return value
+
+
+def _names(value: list[object], where: str, name: str) -> frozenset[str]:
+    return frozenset(checked(one, "text", f"{where}, {name}") for one in value)
+
+
+def _numbers(value: dict[str, object], _where: str, name: str) -> dict[str, float]:
+    return {one: checked(number, "number", f"{name}, {one!r}") for one, number in value.items()}
+
+
+def _each(read: Callable[[object, str], Any]) -> _Reader:
+    """Return what reads a list of facts; each is called by its number, and by whose it is but for the snapshot's."""
+
+    def reader(values: list[object], where: str, name: str) -> tuple[Any, ...]:
+        if not values:
+            return ()
+        whose = f"{name[:-1]} " if where == _WHOLE else f"{where}, {name[:-1]} "
+        return tuple([read(value, f"{whose}{number}") for number, value in enumerate(values, 1)])
+
+    return reader
+
+
+_Reader = Callable[[Any, str, str], Any]
+_WHOLE = "the snapshot"
+_READERS: dict[str, _Reader] = {
+    "PilotReport": _report,
+    "PilotIdentity": _identity,
+    "Observation": lambda value, *_: observation_in(value),
+    "Amounts": _amounts,
+    "frozenset[str]": _names,
+    "tuple[str, ...]": _each(lambda value, where: checked(value, "text", where)),
+    "Mapping[str, float]": _numbers,
+    "client": _client,
 }
-_SEEN = {"seen": "text?"}
-"""What a pilot has where its node told of its payloads: there alone, so that other snapshots are as they were."""
-_PARTS = {"returned": "int", "can_return": "int", "asked": "int"}
-"""What a pilot has that can return a part of its cores; each where it is not 0, for the same reason."""
-_ALL_OF_PILOT = {one.name: kind for one in fields(Pilot) if (kind := (_PILOT | _SEEN | _PARTS).get(one.name))}
-"""In the order of the fields; the agent's own (heard, unanswered, reserved) are not saved."""
-_DEFAULTS = {one.name: one.default for one in fields(Pilot) if one.default is not MISSING}
-_ABSENT = {"seen": None, "identity": None, **dict.fromkeys(_PARTS, 0)}
-_pilot_values, _report_values = checker(_ALL_OF_PILOT), checker(PLAIN_KINDS)
-_PIECE = {"node": "text", "place": "text", "holds": "object"}
-_MADE_OF_OTHERS = {"report", "holds", "identity", "pieces"}
+"""What makes a field of a checked value, by the field's type, else by its name: of the value, whose it is, the name."""
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    Amounts: _amounts_as_json,
+    PilotReport: as_plain,
+    PilotIdentity: as_values,
+    Observation: observation_text,
+    frozenset: sorted,
+}
+_amounts_values = checker({**dict.fromkeys(PLAIN, "int"), "others": "object"})
+_report_values = checker(PLAIN_KINDS)
+
+
+def _form(facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | None = None) -> _Form:
+    form = _Form(facts, unsaved, absent)
+    _PLAIN[facts], _READERS[f"tuple[{facts.__name__}, ...]"] = form.plain, _each(form.read)
+    return form
+
+
+_form(Piece)
+# What is the agent's own is not saved.
+_AS_WITHOUT = {"seen": None, "identity": None, "returned": 0, "can_return": 0, "asked": 0}
+_PILOT = _form(Pilot, "heard unanswered reserved traits min_age", _AS_WITHOUT)
+_ACCOUNT = _form(Account)
+_form(JobKind, "barred at", {"planned": []})
+_form(Place)
+_form(Closure)
+_SNAPSHOT = _form(Snapshot, "versions")
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
-_ACCOUNT = {one.name: "number" for one in fields(Account)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
-_SNAPSHOT = {
-    "format": "text",
-    "version": "int",
-    "taken": "int",
-    "pilots": "list",
-    "accounts": "list",
-    "free_cores": "number",
-    "user_priorities": "object",
-    "notices": "list",
-    "kinds": "list?",
-    "places": "list",
-    "closures": "list",
-}
 _SINCE_6: dict[str, object] = {"client": PAPER.name}
 _SINCE_5: dict[str, object] = {"pieces": [], **_SINCE_6}
 _SINCE_4: dict[str, object] = {"place": "", "holds": None, **_SINCE_5}
@@ -104,19 +200,8 @@ _ADDED: dict[int, tuple[dict[str, object], ...]] = {
 
 def snapshot_as_json(snapshot: Snapshot) -> dict[str, object]:
     """Return the whole snapshot as plain values."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "taken": snapshot.taken,
-        "pilots": [_pilot_as_json(pilot) for pilot in snapshot.pilots],
-        "accounts": [{name: getattr(one, name) for name in _ACCOUNT} for one in snapshot.accounts],
-        "free_cores": snapshot.free_cores,
-        "user_priorities": dict(snapshot.user_priorities),
-        "notices": list(snapshot.notices),
-        "kinds": None if snapshot.kinds is None else [kind_as_json(one) for one in snapshot.kinds],
-        "places": [place_as_json(one) for one in snapshot.places],
-        "closures": [closure_as_json(one) for one in snapshot.closures],
-    }
+    plain = _SNAPSHOT.plain(snapshot)
+    return {"format": FORMAT, "version": VERSION, **plain, "user_priorities": dict(snapshot.user_priorities)}
 
 
 def snapshot_hash(snapshot: Snapshot) -> str:
@@ -126,46 +211,29 @@ def snapshot_hash(snapshot: Snapshot) -> str:
     """
     import hashlib  # noqa: PLC0415 - who only looks starts without it
 
-    facts, said = attrgetter(*(name for name in _PILOT if name not in _MADE_OF_OTHERS)), attrgetter(*PLAIN_KINDS)
+    parts, plain = attrgetter(*PLAIN, "others"), ("text", "int", "bool")
+    told = [name for name, kind in _PILOT.kinds.items() if kind.startswith(plain) and name not in _AS_WITHOUT]
+    facts, said = attrgetter(*told), attrgetter(*PLAIN_KINDS)
     pilots = [
         (
-            *(facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds)),
+            *(facts(one), None if one.report is None else said(one.report), one.holds and parts(one.holds)),
             *(() if one.seen is None else (observation_text(one.seen),)),
             *((one.returned, one.can_return, one.asked) if one.returned or one.can_return or one.asked else ()),
-            [(it.node, it.place, without_names(it.holds)) for it in one.pieces],
+            [(it.node, it.place, parts(it.holds)) for it in one.pieces],
         )
         for one in snapshot.pilots
     ]
-    accounts = list(map(attrgetter(*_ACCOUNT), snapshot.accounts))
-    kinds = None if snapshot.kinds is None else [kind_as_json(one) for one in snapshot.kinds]
     places = [
         (
-            *(one.name, one.node, one.node_class, without_names(one.free), without_names(one.total), one.divisible),
-            one.unseen.cores and without_names(one.unseen),
+            *(one.name, one.node, one.node_class, parts(one.free), parts(one.total), one.divisible),
+            one.unseen.cores and parts(one.unseen),
         )
         for one in snapshot.places
     ]
-    told = (snapshot.taken, pilots, accounts, snapshot.free_cores, dict(snapshot.user_priorities), snapshot.notices)
-    values = (*told, kinds, places, [closure_as_json(one) for one in snapshot.closures])
+    accounts = list(map(attrgetter(*_ACCOUNT.kinds), snapshot.accounts))
+    whole = (snapshot.taken, pilots, accounts, snapshot.free_cores, dict(snapshot.user_priorities), snapshot.notices)
+    values = (*whole, _plain(snapshot.kinds), places, _plain(snapshot.closures))
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode("ascii")).hexdigest()
-
-
-def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
-    plain: dict[str, object] = {name: getattr(pilot, name) for name in _PILOT}
-    report = pilot.report
-    plain["report"] = None if report is None else as_plain(report)
-    plain["holds"] = None if pilot.holds is None else amounts_as_json(pilot.holds)
-    if pilot.identity is None:
-        del plain["identity"]
-    else:
-        plain["identity"] = as_values(pilot.identity)
-    if pilot.seen is not None:
-        plain["seen"] = observation_text(pilot.seen)
-    plain.update((name, cores) for name in _PARTS if (cores := getattr(pilot, name)))
-    plain["pieces"] = [
-        {"node": one.node, "place": one.place, "holds": amounts_as_json(one.holds)} for one in pilot.pieces
-    ]
-    return plain
 
 
 def snapshot_from_json(value: object) -> Snapshot:
@@ -175,30 +243,15 @@ def snapshot_from_json(value: object) -> Snapshot:
     version = value.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version not in _ADDED:
         raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 to {VERSION}")
-    value = _renamed(value) if version < 3 else value
-    added = _ADDED[version]
-    whole = checked_object(_with(value, added[0]), _SNAPSHOT, "the snapshot")
-    pilots = [_with(one, added[1]) for one in whole["pilots"]] if added[1] else whole["pilots"]
-    priorities = {
-        user: checked(priority, "number", f"user_priorities, {user!r}")
-        for user, priority in whole["user_priorities"].items()
-    }
-    return Snapshot(
-        whole["taken"],
-        tuple([_pilot(one, f"pilot {place}") for place, one in enumerate(pilots, 1)]),
-        tuple(
-            Account(**checked_object(_with(one, added[2]), _ACCOUNT, f"account {place}"))
-            for place, one in enumerate(whole["accounts"], 1)
-        ),
-        whole["free_cores"],
-        priorities,
-        tuple(checked(one, "text", f"notice {place}") for place, one in enumerate(whole["notices"], 1)),
-        None
-        if whole["kinds"] is None
-        else tuple(kind_from_json(one, f"kind {place}") for place, one in enumerate(whole["kinds"], 1)),
-        tuple(place_from_json(one, f"place {place}") for place, one in enumerate(whole["places"], 1)),
-        tuple(closure_from_json(one, f"closure {place}") for place, one in enumerate(whole["closures"], 1)),
-    )
+    whole = {name: part for name, part in value.items() if name not in {"format", "version"}}
+    whole = _renamed(whole) if version < 3 else whole
+    of_snapshot, of_pilots, of_accounts = _ADDED[version]
+    whole = {**whole, **of_snapshot} if not of_snapshot.keys() & whole.keys() else whole
+    for name, added in (("pilots", of_pilots), ("accounts", of_accounts)):
+        if added and isinstance(whole.get(name), list):
+            whole[name] = [_with(one, added) for one in whole[name]]
+    found: Snapshot = _SNAPSHOT.read(whole, _WHOLE)
+    return found
 
 
 def _renamed(value: dict[str, Any]) -> dict[str, Any]:
@@ -219,44 +272,3 @@ def _with(value: object, added: Mapping[str, object]) -> object:
     if not added:
         return value
     return {**value, **added} if isinstance(value, dict) and not added.keys() & value.keys() else value
-
-
-def _pilot(value: object, where: str) -> Pilot:
-    if isinstance(value, dict) and len(value) < len(_ALL_OF_PILOT):
-        value = {**_ABSENT, **value}
-    # What the constructor does field by field takes it three times as long.
-    made = Pilot.__new__(Pilot)
-    found = vars(made)
-    found.update(_DEFAULTS)
-    found.update(zip(_ALL_OF_PILOT, _pilot_values(value, where)))
-    if found["client"] not in PROFILES:
-        raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
-    if (identity := found["identity"]) is not None:
-        kept = {name: text for name, text in identity.items() if name not in FORMER}
-        known = {name: "text" for name in kept if name in LONGEST}
-        found["identity"] = identity_of(checked_object(kept, known, f"{where}, identity"))
-    if found["report"] is not None:
-        found["report"] = _report(found["report"], f"the report of {where}")
-    if found["holds"] is not None:
-        found["holds"] = amounts_from_json(found["holds"], f"{where}, holds")
-    if found["seen"] is not None:
-        found["seen"] = observation_in(found["seen"])
-    if pieces := found["pieces"]:
-        found["pieces"] = tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(pieces, 1))
-    else:
-        found["pieces"] = ()
-    return made
-
-
-def _piece(value: object, where: str) -> Piece:
-    values = checked_object(value, _PIECE, where)
-    return Piece(values["node"], values["place"], amounts_from_json(values["holds"], f"{where}, holds"))
-
-
-def _report(value: object, where: str) -> PilotReport:
-    if isinstance(value, dict) and not _SINCE_NINE.keys() <= value.keys():
-        value = {**_SINCE_NINE, **value}
-    try:
-        return from_checked(_report_values(value, where))
-    except ValueError as fault:
-        raise UsageError(f"{where}: {fault}") from None

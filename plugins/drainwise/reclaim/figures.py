@@ -5,7 +5,7 @@ Per pilot there are three ways, and the cores must be back within the horizon, e
   leave  ordered to drain, it leaves by itself when its last payload ends, with the whole margin before its deadline;
          what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
   cut    ordered to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
-         worth it (`best_cut`), or where nobody is killed at once when the least grace is over, or at the limit,
+         worth it (`Claims.best_cut`), or where nobody is killed at once when the least grace is over, or at the limit,
          whatever should waste least.
 Who does not drain by an order (`drains`) never leaves by it. What its ended payloads leave free it fills again, and a
 cut costs that too.
@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from drainwise.facts.cut_deadline import best_cut, between, cut_waste
+from drainwise.facts.cut_deadline import Claims, between
 from drainwise.facts.waste import (
     at_least,
     at_most,
@@ -38,11 +38,10 @@ from drainwise.reclaim.settings import ReclaimSettings
 
 if TYPE_CHECKING:
     from drainwise.facts.waste import Quantity
-    from drainwise.reclaim.choose.problem import Real, Whole
+    from drainwise.reclaim.choose.problem import Real
 
 FIGURES = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
 """Those of each pilot, in the order of `row_of_figures`."""
-_BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
 _OFF_PER_DAY = 0.2
 """How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
 
@@ -156,15 +155,7 @@ class Figures:
 
 def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:
     """Return the figures at `now` (UNIX s)."""
-    import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
-
-    found = np.empty((8, len(columns)))
-    for begin in range(0, len(columns), _BLOCK):
-        end = min(begin + _BLOCK, len(columns))
-        rows = row_of_figures(columns.rows(slice(begin, end)), now, settings)
-        for row, figure in enumerate(rows):
-            found[row, begin:end] = figure
-    return Figures(now, columns, settings.notice, settings.waiting_cost, *found)
+    return Figures(now, columns, settings.notice, settings.waiting_cost, *row_of_figures(columns, now, settings))
 
 
 def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Quantity, ...]:
@@ -196,7 +187,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     leave = where(in_time, leave, math.inf)
 
     cut, cut_deadline = where(in_time, math.inf, cut_at(it, now, limit, settings.margin)), limit
-    moments = [at_most(at_least(_rounded_up(best_cut(*_claims_of(it), now, it.broken)) + it.vacate, earliest), limit)]
+    moments = [at_most(at_least(_rounded_up(claims_of(it).best_cut(now, it.broken)) + it.vacate, earliest), limit)]
     if settings.drain_only:
         moments.append(earliest)
     if _any_of(goes_on):  # right after its last end, with the margin that this takes
@@ -302,10 +293,10 @@ def goes_on_starting(it: Columns) -> Quantity:
     return _negated(it.drains | it.draining)
 
 
-def _claims_of(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
-    """Return what `cut_waste` and `best_cut` reckon with."""
+def claims_of(it: Columns) -> Claims:
+    """Return what each pilot claims."""
     ends = it.first_exp_job_end, it.last_exp_job_end
-    return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
+    return Claims(it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste)
 
 
 def cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Quantity:
@@ -335,7 +326,7 @@ def wasted_when_stopped(it: Columns, now: int, stopped: Real) -> Quantity:
     That some of what should have ended runs still is a part of it.
     """
     stopped = at_least(stopped, now)
-    idle, lost = cut_waste(*_claims_of(it), now, stopped)
+    idle, lost = claims_of(it).cut_waste(now, stopped)
     known = most_lost(it, stopped)
     lost = at_most(lost + it.broken * at_least(lost_by_kill(it, stopped) - lost, 0), known)
     # Of who is seen and no more is known it is what a kill loses now, and its cores until then.

@@ -360,9 +360,10 @@ def _cores_needed(facts: RoomFacts, rows: Rows, plan: Plan) -> tuple[Real, Whole
 def _rooms(facts: RoomFacts, rows: Rows, plan: Plan, runs: Sequence[str]) -> Iterator[PlaceRoom]:
     """Yield the room on each place, by its name."""
     gone, jobs = dict[tuple[int, ...], list[int]](), plan.jobs
+    begin = np.searchsorted(rows.row, np.arange(len(rows) + 1)).tolist()
     for row in np.flatnonzero(plan.gone).tolist():
-        here = rows.place[np.searchsorted(rows.row, row) : np.searchsorted(rows.row, row + 1)].tolist()
-        gone.setdefault(tuple(here), []).extend([row] if rows.way[row] == KILL else [])
+        here = tuple(rows.place[begin[row] : begin[row + 1]].tolist())
+        gone.setdefault(here, []).extend([row] if rows.way[row] == KILL else [])
     several = {place for places in gone if len(places) > 1 for place in places}
     for place in {*np.flatnonzero(jobs.any(axis=1)).tolist()} - several:
         gone.setdefault((place,), [])

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 
-from drainwise.common.local_file import make_public, read_json, read_small, replace_file
+from drainwise.common.local_file import Held, make_public, read_json, read_small, replace_file
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.facts.units import clock
 from drainwise.pool.checked_json import checked, checked_object
@@ -161,11 +161,8 @@ class RequestFiles:
         """Open the directory to keep something there, and make it where there is none. Raises UsageError."""
         try:
             make_public(self.directory)
-            directory = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
-            try:
+            with Held(os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)) as directory:
                 yield directory
-            finally:
-                os.close(directory)
         except OSError as fault:
             raise UsageError(f"{self.directory}: {what} cannot be kept there: {fault.strerror}") from None
 

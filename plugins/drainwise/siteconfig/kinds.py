@@ -19,15 +19,14 @@ from drainwise.facts.units import format_duration, format_size, parse_duration, 
 from drainwise.pool.identity import LONGEST, Rule, rule_of
 
 T = TypeVar("T")
+N = TypeVar("N", int, Decimal)
 
-_INTEGER = re.compile("[0-9]{1,18}")
-_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
-_PATH = re.compile(r"(/[A-Za-z0-9_.+-]+)+")
-_TEXT = re.compile("[A-Za-z0-9 _.,:/@%+=-]*")
-_URL = re.compile(r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?")
-_PATTERNS = re.compile(r"[A-Za-z0-9 _.,:/@()+*?\[\]=-]{1,400}")
-_RULE = re.compile(r"[A-Za-z0-9 _.,:;/@%+=|{}()\[\]~*#-]+")
-_WORD = re.compile("[A-Za-z][A-Za-z0-9_]{0,31}")
+_PATH = r"(?!(.*/)?\.\.?(/|$))(/[A-Za-z0-9_.+-]+)+"
+_TEXT = "[A-Za-z0-9 _.,:/@%+=-]*"
+_URL = r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?"
+_PATTERNS = r"[A-Za-z0-9 _.,:/@()+*?\[\]=-]{1,400}"
+_RULE = r"[A-Za-z0-9 _.,:;/@%+=|{}()\[\]~*#-]+"
+_PAYLOAD = r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}"
 
 
 @dataclass(frozen=True)
@@ -44,37 +43,57 @@ class TextKind(Generic[T]):
     show: Callable[[T], str]
 
 
+def _within(
+    name: str, expected: str, parse: Callable[[str], N], show: Callable[[N], str], least: str, most: str
+) -> TextKind[N]:
+    """Return the kind of numbers within [least, most], as they are written."""
+    limits = f"{least} to {most}"
+    lowest, highest = parse(least), parse(most)
+
+    def bounded(text: str) -> N:
+        number = parse(text)
+        if not lowest <= number <= highest:
+            raise ValueError(text)
+        return number
+
+    return TextKind(name, limits, expected.format(limits), bounded, show)
+
+
+def _digits(pattern: str, number: Callable[[str], N]) -> Callable[[str], N]:
+    def parse(text: str) -> N:
+        if re.fullmatch(pattern, text) is None:
+            raise ValueError(text)
+        return number(text)
+
+    return parse
+
+
+def _matching(name: str, limits: str, expected: str, is_right: Callable[[str], object]) -> TextKind[str]:
+    """Return the kind of the texts that `is_right` accepts, as they are; it may raise ValueError."""
+
+    def parse(text: str) -> str:
+        if not is_right(text):
+            raise ValueError(text)
+        return text
+
+    return TextKind(name, limits, expected, parse, str)
+
+
 def duration(least: str, most: str) -> TextKind[int]:
     """Return the kind of seconds, written with units, within [least, most]."""
-    return TextKind(
-        "duration",
-        f"{least} to {most}",
-        f"a duration from {least} to {most} with its unit (d, h, m, s), such as 90s, 30m, 1h30m or 7d",
-        _within(parse_duration, parse_duration(least), parse_duration(most)),
-        format_duration,
-    )
+    expected = "a duration from {} with its unit (d, h, m, s), such as 90s, 30m, 1h30m or 7d"
+    return _within("duration", expected, parse_duration, format_duration, least, most)
 
 
 def size(least: str, most: str) -> TextKind[int]:
     """Return the kind of bytes, written with units, within [least, most]."""
-    return TextKind(
-        "size",
-        f"{least} to {most}",
-        f"a size from {least} to {most} with its unit, such as 20GB (1000-based) or 16GiB (1024-based)",
-        _within(parse_size, parse_size(least), parse_size(most)),
-        format_size,
-    )
+    expected = "a size from {} with its unit, such as 20GB (1000-based) or 16GiB (1024-based)"
+    return _within("size", expected, parse_size, format_size, least, most)
 
 
 def integer(least: int, most: int) -> TextKind[int]:
     """Return the kind of a whole number within [least, most]."""
-    return TextKind(
-        "integer",
-        f"{least} to {most}",
-        f"a whole number from {least} to {most}",
-        _within(_parse_integer, least, most),
-        str,
-    )
+    return _within("integer", "a whole number from {}", _digits("[0-9]{1,18}", int), str, str(least), str(most))
 
 
 def integer_or(name: str, least: int, most: int) -> TextKind[str]:
@@ -89,79 +108,56 @@ def integer_or(name: str, least: int, most: int) -> TextKind[str]:
 
 def decimal(least: str, most: str) -> TextKind[Decimal]:
     """Return the kind of a decimal number within [least, most], kept exactly as it was written."""
-    return TextKind(
-        "decimal",
-        f"{least} to {most}",
-        f"a number from {least} to {most}, such as 10 or 10.5",
-        _within(_parse_decimal, Decimal(least), Decimal(most)),
-        lambda number: format(number, "f"),
-    )
+    parse = _digits(r"[0-9]{1,9}(\.[0-9]{1,6})?", Decimal)
+    return _within("decimal", "a number from {}, such as 10 or 10.5", parse, "{:f}".format, least, most)
 
 
 def choice(*names: str) -> TextKind[str]:
     """Return the kind of one of a few words."""
-    return TextKind(
-        "choice", ", ".join(names), f"one of {', '.join(names)}", lambda text: names[names.index(text)], str
-    )
+    return _matching("choice", ", ".join(names), f"one of {', '.join(names)}", names.__contains__)
 
 
 def listed(names: Iterable[str], is_known: Callable[[str], bool], more: str) -> TextKind[str]:
     """Return the kind of one of a few words or of other known names; more: a text for these."""
-    return TextKind("choice", ", ".join(names), f"one of {', '.join(names)}, or {more}", _as_it_is(is_known), str)
+    return _matching("choice", ", ".join(names), f"one of {', '.join(names)}, or {more}", is_known)
 
 
 def path(longest: int = 200) -> TextKind[str]:
     """Return the kind of an absolute path in normal form."""
-
-    def is_right(text: str) -> bool:
-        return _PATH.fullmatch(text) is not None and len(text) <= longest and not {".", ".."} & set(text.split("/"))
-
     expected = f"an absolute path of letters, digits and _ . + - without . or .. parts, at most {longest} characters"
-    return TextKind("path", "absolute", expected, _as_it_is(is_right), str)
+    return _matching("path", "absolute", expected, lambda text: len(text) <= longest and re.fullmatch(_PATH, text))
 
 
 def url(longest: int = 150) -> TextKind[str]:
     """Return the kind of a web server's base URL; `%h` in it is the node's own name."""
-
-    def is_right(text: str) -> bool:
-        return _URL.fullmatch(text) is not None and len(text) <= longest
-
     expected = f"a URL such as https://%h:8443 (%h: the node's name) of at most {longest} characters"
-    return TextKind("URL", "http or https", expected, _as_it_is(is_right), str)
+    return _matching("URL", "http or https", expected, lambda text: len(text) <= longest and re.fullmatch(_URL, text))
 
 
 def ip_address() -> TextKind[str]:
     """Return the kind of an IPv4 or IPv6 address."""
-
-    def is_right(text: str) -> bool:
-        try:
-            return str(ipaddress.ip_address(text)) == text
-        except ValueError:
-            return False
-
     expected = "an IP address such as 127.0.0.1, ::1 or 0.0.0.0, in its usual spelling"
-    return TextKind("address", "IPv4 or IPv6", expected, _as_it_is(is_right), str)
+    return _matching("address", "IPv4 or IPv6", expected, lambda text: str(ipaddress.ip_address(text)) == text)
 
 
 def word() -> TextKind[str]:
     """Return the kind of a name that HTCondor can put into the names of its configuration macros."""
     expected = "a letter and then at most 31 letters, digits or _"
-    return TextKind("word", "letters, digits, _", expected, _as_it_is(lambda text: bool(_WORD.fullmatch(text))), str)
+    pattern = re.compile("[A-Za-z][A-Za-z0-9_]{0,31}")
+    return _matching("word", "letters, digits, _", expected, pattern.fullmatch)
 
 
 def patterns() -> TextKind[str]:
     """Return the kind of patterns that nodes' names, CPU models or features must match; see `facts.name_patterns`."""
     expected = "patterns with * ? [001-120], several with commas, of letters, digits, blanks and _ . , : / @ ( ) + = -"
-    return TextKind(
-        "patterns", "* ? [001-120], commas", expected, _as_it_is(lambda text: bool(_PATTERNS.fullmatch(text))), str
-    )
+    return _matching("patterns", "* ? [001-120], commas", expected, re.compile(_PATTERNS).fullmatch)
 
 
 def rule(longest: int = 300) -> TextKind[Rule]:
     """Return the kind of a rule for the texts that name a pilot; see `identity.rules`."""
 
     def parse(text: str) -> Rule:
-        if _RULE.fullmatch(text) is None or len(text) > longest:
+        if re.fullmatch(_RULE, text) is None or len(text) > longest:
             raise ValueError(text)
         return rule_of(text)
 
@@ -176,73 +172,30 @@ def rule(longest: int = 300) -> TextKind[Rule]:
 def payload_patterns() -> TextKind[str]:
     """Return the kind of the site's own patterns of payloads; see `node.payloads.payload_trees`."""
     expected = "name=part of a command line, several with commas; a name has small letters, digits, _ and -"
-    one = re.compile(r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}")
 
     def is_right(written: str) -> bool:
         rows = [row.strip() for row in written.split(",")]
-        return len(rows) <= 16 and all(one.fullmatch(row) for row in rows)
+        return len(rows) <= 16 and all(re.fullmatch(_PAYLOAD, row) for row in rows)
 
-    return TextKind("patterns", "name=text, commas", expected, _as_it_is(is_right), str)
+    return _matching("patterns", "name=text, commas", expected, is_right)
 
 
 def client_conditions() -> TextKind[str]:
     """Return the kind of a row of `[clients]`: conditions on a pilot, see `facts.client_rules`."""
-
-    def is_right(written: str) -> bool:
-        try:
-            return _PATTERNS.fullmatch(written) is not None and bool(alternatives(written))
-        except ValueError:
-            return False
-
     expected = (
         "conditions user=, account=, name=, comment=, partition=, qos=, feature=, licence= (Slurm) or job.ATTRIBUTE="
         " (HTCondor) with patterns, such as user=atlas*,usatlas* or account=group_panda.*"
     )
-    return TextKind("conditions", "KEY=PATTERNS, or", expected, _as_it_is(is_right), str)
+    return _matching(
+        "conditions", "KEY=PATTERNS, or", expected, lambda text: re.fullmatch(_PATTERNS, text) and alternatives(text)
+    )
 
 
 def text(longest: int = 200) -> TextKind[str]:
     """Return the kind of one line of harmless characters."""
-
-    def is_right(written: str) -> bool:
-        return _TEXT.fullmatch(written) is not None and len(written) <= longest
-
     expected = f"at most {longest} letters, digits, blanks and _ . , : / @ % + = -"
-    return TextKind("text", f"at most {longest} characters", expected, _as_it_is(is_right), str)
-
-
-def _as_it_is(is_right: Callable[[str], bool]) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if not is_right(text):
-            raise ValueError(text)
-        return text
-
-    return parse
-
-
-N = TypeVar("N", int, Decimal)
-
-
-def _within(parse: Callable[[str], N], least: N, most: N) -> Callable[[str], N]:
-    def bounded(text: str) -> N:
-        number = parse(text)
-        if not least <= number <= most:
-            raise ValueError(text)
-        return number
-
-    return bounded
-
-
-def _parse_integer(text: str) -> int:
-    if _INTEGER.fullmatch(text) is None:
-        raise ValueError(text)
-    return int(text)
-
-
-def _parse_decimal(text: str) -> Decimal:
-    if _DECIMAL.fullmatch(text) is None:
-        raise ValueError(text)
-    return Decimal(text)
+    limits = f"at most {longest} characters"
+    return _matching("text", limits, expected, lambda text: len(text) <= longest and re.fullmatch(_TEXT, text))
 
 
 def key(kind: TextKind[T], default: T, meaning: str) -> T:

@@ -10,7 +10,6 @@ Standard library alone; Python 3.9.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -22,9 +21,10 @@ import time
 from collections.abc import Sequence
 
 from drainwise.common.local_file import read_small, replace_file, split_path
-from drainwise.common.process_tree import adopt_orphans, kill_all_below, lead_group
-from drainwise.common.processes import children, kill_group
 from drainwise.facts.errors import FeatureError
+from drainwise.processes.children import ended_children, memory_of_trees
+from drainwise.processes.process import children, kill_group
+from drainwise.processes.tree import adopt_orphans, kill_all_below, lead_group
 
 PREFIX = "DRAINWISE_VALIDATION_"
 _LOOK = 0.1
@@ -32,21 +32,9 @@ _CHILD_ENDED = {signal.SIGCHLD}
 _ENDINGS = (signal.SIGTERM, signal.SIGINT)
 _REPORT_LIMIT = 1 << 22
 _LAST_WAIT = 5.0
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _WRITTEN_MEGABYTES = ("Timing-tstoragefile-write-totalMegabytes", "Timing-file-write-totalMegabytes")
 _MEGABYTE = 1 << 20  # as the storage statistics count them
 _NOT_FOUND, _CANNOT_RUN = 127, 126
-
-
-def resident_bytes() -> int:
-    """Return the resident memory in bytes of all processes below this one; pages they share count in each."""
-    total, above = 0, children()
-    while above:
-        pid = above.pop()
-        above += children(pid)
-        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/statm", "rb") as stream:
-            total += int(stream.read().split()[1]) * _PAGE
-    return total
 
 
 def measure(
@@ -70,19 +58,21 @@ def measure(
     for number in _ENDINGS:
         signal.signal(number, lambda got, _: kill_group(child.pid, got))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDINGS)
-    code = None
+    code, look_at = None, began
     while code is None:
-        peak = max(peak, resident_bytes())
-        if time.monotonic() - began >= limit:
+        now = time.monotonic()
+        if now >= look_at:
+            peak, look_at = max(peak, memory_of_trees(children(), proportional=False)), now + _LOOK
+        if now - began >= limit:
             sys.stderr.write("drainwise: its wall limit is over\n")
             kill_group(child.pid, signal.SIGKILL)
             limit = math.inf
-        _wait_for_an_end(child.pid)
-        ended, status, own = os.wait4(child.pid, os.WNOHANG)
-        if ended:
-            code = child.returncode = os.waitstatus_to_exitcode(status)
-            # The kernel keeps the peak of it and of what it waited for: a peak between two looks is not missed.
-            peak = max(peak, own.ru_maxrss * 1024)
+        signal.sigtimedwait(_CHILD_ENDED, max(0.0, look_at - now))
+        for ended in ended_children(lambda _: False):  # orphans that it left behind are among them
+            if ended.pid == child.pid:
+                code = child.returncode = ended.code
+                # The kernel keeps the peak of it and of what it waited for: a peak between two looks is not missed.
+                peak = max(peak, ended.peak_bytes)
     wall = time.monotonic() - began
     kill_group(child.pid, signal.SIGKILL)
     kill_all_below(_LAST_WAIT)  # and reaps them: what was not waited for has no CPU time
@@ -94,25 +84,6 @@ def measure(
     seconds = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
     taken = {"wall_seconds": wall, "cpu_seconds": seconds, "peak_rss_bytes": peak}
     return code if code >= 0 else 128 - code, taken
-
-
-def _wait_for_an_end(program: int) -> None:
-    """Wait for a look's time, or until the program has ended; orphans that it left behind are reaped meanwhile."""
-    ends = time.monotonic() + _LOOK
-    while True:
-        try:
-            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return
-        if found is not None:
-            if found.si_pid == program:
-                return
-            os.waitpid(found.si_pid, 0)
-            continue
-        left = ends - time.monotonic()
-        if left <= 0:
-            return
-        signal.sigtimedwait(_CHILD_ENDED, left)
 
 
 def program_report(path: str) -> tuple[object, str]:

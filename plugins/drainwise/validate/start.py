@@ -37,8 +37,10 @@ PACKED = (
     "drainwise/validate/runner.py",
     "drainwise/common/__init__.py",
     "drainwise/common/local_file.py",
-    "drainwise/common/process_tree.py",
-    "drainwise/common/processes.py",
+    "drainwise/processes/__init__.py",
+    "drainwise/processes/children.py",
+    "drainwise/processes/process.py",
+    "drainwise/processes/tree.py",
 )
 """The runner and what it imports."""
 _MAIN = """\

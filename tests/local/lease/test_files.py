@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from drainwise.common.processes import Process, birth_of
 from drainwise.local.lease.files import LeaseOutcome, find_lease, outcome_of, remove_lease
+from drainwise.processes.process import Process, birth_of
 from made_up_node import public_directory
 
 LOCKS = """

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.processes import Process, birth_of
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.features.check import ERROR, WARNING, check
 from drainwise.features.facts import HostFacts
@@ -20,6 +19,7 @@ from drainwise.local.lease.files import find_lease, outcome_of, work_directory
 from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.pilot_files import report_of
 from drainwise.pilotad.site_ad import read_site_ad
+from drainwise.processes.process import Process, birth_of
 
 HOST = HostFacts(total_cpu=64, jobslots=64, phys_cores=32, log_cores=64, hs06=640.5, grace_secs=60)
 SHELL = ("/bin/sh", "-c")

@@ -56,7 +56,6 @@ _ALL_SECONDS, _EACH_SECONDS = 12.0, 4.0
 _YOUNG = 3600  # s; an older collector knows all there is
 _KEPT = 300  # s; an answer is as good as an update of the usual interval
 _LARGEST = 64 << 20  # bytes of the file
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 Answer = tuple[list[Ad], list[Ad]]
 """What a startd says: the ads that concern all its slots, then those of its slots."""
@@ -270,11 +269,7 @@ class KnownStartds:
         self._addresses = seen
         directory, name = os.path.split(self._file)
         with suppress(OSError):  # it is not there, or another user's: then only this process knows them
-            place = os.open(directory, _DIRECTORY)
-            try:
-                replace_file(name, json.dumps(seen).encode("ascii"), place)
-            finally:
-                os.close(place)
+            replace_file(name, json.dumps(seen).encode("ascii"), directory)
 
     def completed(
         self, others: Others, slots: Iterable[Ad], question: Callable[[str], Answer], now: int

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from drainwise.common.process_lock import ProcessLock
 from drainwise.facts.errors import DrainwiseError, PoolError, UsageError
+from drainwise.launch.backend import UNSEEN
 from drainwise.launch.run import store as stores
 from drainwise.launch.run.store import Store
-from drainwise.launch.this_machine.supervised import UNSEEN
 
 OUTPUT, LOCK = "out", "lock"
 FORMER_JOBS = "jobs.jsonl"

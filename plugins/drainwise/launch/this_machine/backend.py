@@ -16,7 +16,7 @@ from contextlib import suppress
 from drainwise.common.bounded_command import keep_exit_codes
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable, UsageError
 from drainwise.launch import backend
-from drainwise.launch.backend import RUNNING, JobState, LaunchPlace, Start
+from drainwise.launch.backend import RUNNING, UNSEEN, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import CPU, Resources
 from drainwise.launch.this_machine.memory_groups import MemoryGroup, MemoryGroups, memory_groups
 from drainwise.launch.this_machine.process import (
@@ -30,7 +30,7 @@ from drainwise.launch.this_machine.process import (
 )
 from drainwise.launch.this_machine.scratch import ScratchSpace
 from drainwise.launch.this_machine.slots import enough, misfit, pool_of
-from drainwise.launch.this_machine.supervised import UNSEEN, Supervisor
+from drainwise.processes.supervised import Supervisor
 
 NAME = "local"
 _BLIND = 0.01
@@ -135,7 +135,7 @@ class LocalBackend:
             if self._supervisor is None:
                 self._supervisor = Supervisor(self._record)
                 self._poll.register(self._supervisor, select.POLLIN)
-            return self._supervisor, self._supervisor.start(job, argv, environment, output, cpus)
+            return self._supervisor, self._supervisor.start(job.name, job.tag, argv, job.cwd, environment, output, cpus)
         except ConnectionError:
             self._dismiss()
             raise

@@ -1,8 +1,8 @@
 """A control group for each job with `mem`: the kernel holds all processes of the job together to its memory.
 
-A launch has a group of its own, below or beside the group of the launcher, and in it one for each job. In version 2 no
-process may be in a group that counts for those below it, so the launcher goes into one of its own first. Where nothing
-of that is delegated to this user, there are no groups, and each process is limited alone.
+A launch has a group of its own, below or beside the group of the launcher, and in it one for each job. No process may
+be in a group that counts for those below it, so the launcher goes into one of its own first. Where nothing of that is
+delegated to this user, or the kernel counts memory in groups of version 1, each process is limited alone.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from drainwise.launch.this_machine.control_groups import (
-    FILES,
+from drainwise.processes.control_groups import (
     PROCESSES,
     SUBTREE,
     Hierarchy,
-    count_below,
     hierarchy_here,
-    is_counted_below,
     kill_all,
     number_of,
     remove,
+    words_of,
     write,
 )
 
@@ -32,19 +30,21 @@ CONTROLLER = "memory"
 _PREFIX, _LAUNCHER, _TRIED = "drainwise-", ".launcher", "tried"
 _RECORD = "memory-group"
 """The file in a launch's directory that says where its group was: what a killed launcher left is found there."""
+LIMITS: tuple[tuple[str, str | None], ...] = (("memory.max", None), ("memory.swap.max", "0"), ("memory.oom.group", "1"))
+"""The files of a group that limit it, with the value; None: the bytes. A kernel may lack all but the first."""
+KILLS = (("memory.events.local", "oom"), ("memory.events", "oom"))
+"""The file and its field that counts where a limit was reached; the first that is there. The kernel's 5.1 lacks one."""
 _MOST = 1 << 62  # bytes; the kernel's numbers end there
 _TRIED_BYTES = 1 << 26
-_PIECE = 1 << 20
-"""Bytes that the kernel asks for at once at most: 8 pages of 64 KiB, and some."""
 _ENTER = 'echo 0 > "$1"'
 _SECONDS, _GOES_SECONDS, _PAUSE = 10.0, 3.0, 0.01
 
 
 class MemoryGroup:
-    """The group of one job: `directory`, of hierarchy `version`."""
+    """The group of one job in `directory`."""
 
-    def __init__(self, directory: str, version: int) -> None:
-        self.directory, self._files = directory, FILES[version]
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
 
     @property
     def entry(self) -> str:
@@ -53,22 +53,14 @@ class MemoryGroup:
 
     def limit(self, most: int) -> None:
         """Set its memory in bytes, swap included. Raises OSError."""
-        for number, (name, value) in enumerate(self._files.limits):
+        for number, (name, value) in enumerate(LIMITS):
             if number == 0 or os.path.exists(f"{self.directory}/{name}"):
                 write(self.directory, name, str(min(most, _MOST)) if value is None else value)
 
     def kills(self) -> int | None:
-        """Return how many processes were killed as the group had used its memory; None: the kernel counts none."""
-        for name, field in self._files.kills:
-            count = number_of(self.directory, name, field)
-            if count is not None:
-                return count if not self._files.most or self._was_full() else 0
-        return None
-
-    def _was_full(self) -> bool:
-        """Return whether it has used all its memory, but for what the kernel asks for at once."""
-        used, most = (number_of(self.directory, each) for each in (self._files.most, self._files.limits[0][0]))
-        return used is None or most is None or used + _PIECE >= most
+        """Return how often it had used its memory and was to be killed; None: the kernel does not count that."""
+        counts = (number_of(self.directory, name, field) for name, field in KILLS)
+        return next((count for count in counts if count is not None), None)
 
     def kill(self) -> None:
         """Kill all that is in it."""
@@ -84,15 +76,13 @@ class MemoryGroups:
 
     def __init__(self, directory: str, state: str, say: Callable[[str], object], hierarchy: Hierarchy | None) -> None:
         self._name, self._record, self._say = _PREFIX + state, f"{directory}/{_RECORD}", say
-        self._base, self._launcher, self._version = "", "", 0
+        self._base, self._launcher, self._why = "", "", ""
         self._left: list[str] = []
         self._sweep()
         if hierarchy is None:
-            self._why = "no control group of this machine counts memory"
+            self._why = "no control group of version 2 counts memory on this machine"
             return
-        self._version, self._why = hierarchy.version, ""
-        tries = [self._below, self._beside] if hierarchy.version == 2 else [self._below]
-        for begin in tries:
+        for begin in (self._below, self._beside):
             try:
                 begin(hierarchy)
                 self._try()
@@ -111,7 +101,7 @@ class MemoryGroups:
         return self._made(tag, megabytes << 20)
 
     def _made(self, name: str, most: int) -> MemoryGroup:
-        group = MemoryGroup(f"{self._base}/{name}", self._version)
+        group = MemoryGroup(f"{self._base}/{name}")
         os.mkdir(group.directory)
         try:
             group.limit(most)
@@ -169,20 +159,17 @@ class MemoryGroups:
         with suppress(FileExistsError):
             os.mkdir(base)
         self._base = base
+        _count_below(base)
 
     def _below(self, hierarchy: Hierarchy) -> None:
         """Make the groups below our own. Raises OSError."""
-        own = hierarchy.own
-        if hierarchy.version == 2:
-            try:
-                count_below(own, CONTROLLER)
-            except OSError as fault:
-                if fault.errno != errno.EBUSY:
-                    raise
-                self._leave(own)
-        self._remember(f"{own}/{self._name}")
-        if hierarchy.version == 2:
-            count_below(self._base, CONTROLLER)
+        try:
+            _count_below(hierarchy.own)
+        except OSError as fault:
+            if fault.errno != errno.EBUSY:
+                raise
+            self._leave(hierarchy.own)
+        self._remember(f"{hierarchy.own}/{self._name}")
 
     def _leave(self, own: str) -> None:
         """Leave our own group for one below it, so that it may count. Raises OSError where others are in it."""
@@ -191,7 +178,7 @@ class MemoryGroups:
             os.mkdir(launcher)
         self._launcher = launcher
         write(launcher, PROCESSES, "0")
-        count_below(own, CONTROLLER)
+        _count_below(own)
 
     def _beside(self, hierarchy: Hierarchy) -> None:
         """Make the groups beside our own, where its parent counts. Raises OSError.
@@ -201,10 +188,9 @@ class MemoryGroups:
         parent = os.path.dirname(hierarchy.own)
         if hierarchy.own == hierarchy.top or os.path.basename(parent).startswith(_PREFIX):
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), hierarchy.own)
-        if not is_counted_below(parent, CONTROLLER):
+        if CONTROLLER not in words_of(parent, SUBTREE):
             raise PermissionError(errno.EPERM, f"counts no {CONTROLLER} below it", parent)
         self._remember(f"{parent}/{self._name}")
-        count_below(self._base, CONTROLLER)
 
     def _try(self) -> None:
         """Limit a group and enter it, as a job does. Raises OSError."""
@@ -241,6 +227,11 @@ class MemoryGroups:
         if gone and not self._left:
             with suppress(OSError):
                 os.unlink(self._record)
+
+
+def _count_below(directory: str) -> None:
+    """Have the groups below this one counted. Raises OSError, EBUSY where a process is in it."""
+    write(directory, SUBTREE, f"+{CONTROLLER}")
 
 
 def memory_groups(directory: str, state: str, say: Callable[[str], object]) -> MemoryGroups:

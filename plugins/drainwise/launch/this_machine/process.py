@@ -9,12 +9,12 @@ import signal
 import stat
 from collections.abc import Container
 
-from drainwise.common.processes import each_bearer, send
 from drainwise.facts.errors import ActionRefused, PoolError, PoolFull
 from drainwise.launch.backend import DONE, SIGNALLED, JobState, Start
 from drainwise.launch.this_machine.memory_groups import MemoryGroup
 from drainwise.launch.this_machine.scratch import Usage
-from drainwise.launch.this_machine.supervised import Supervisor
+from drainwise.processes.process import each_bearer, send
+from drainwise.processes.supervised import Supervisor
 
 _LIMITED = 'ulimit -d "$1" || exit 126; shift; exec "$@"'
 _GROUPED = f'echo 0 > "$1" || exit 126; shift; {_LIMITED}'

@@ -6,9 +6,9 @@ import os
 import signal
 import time
 
-from drainwise.common.processes import Process, descendants, each_bearer, is_alive, send, send_with_group
 from drainwise.local.lease.files import is_supervisor, outcome_of
 from drainwise.local.lease.supervisor import KILL_ALL
+from drainwise.processes.process import Process, descendants, each_bearer, is_alive, send, send_with_group
 
 MARK = "DRAINWISE_LEASE"
 """The variable in the environment of a lease's processes: its directory, in case its lease supervisor was killed."""

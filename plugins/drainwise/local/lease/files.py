@@ -17,10 +17,10 @@ import struct
 from dataclasses import dataclass
 
 from drainwise.common.foreign_tree import remove_tree
-from drainwise.common.local_file import OPEN, read_small
-from drainwise.common.processes import Process, ancestors, birth_of, has_argument, is_alive
+from drainwise.common.local_file import OPEN, Held, read_small
 from drainwise.facts.errors import FeatureError
 from drainwise.local.lease.records import OUTCOME, RECORD, RECORDS, WORK
+from drainwise.processes.process import Process, ancestors, birth_of, has_argument, is_alive
 
 _OUTCOME_LIMIT = 4096  # bytes
 _LATEST = 1e12  # UNIX s
@@ -69,10 +69,8 @@ def find_lease(directory: str) -> Process | None:
         record = os.open(f"{records_directory(directory)}/{RECORD}", OPEN)
     except OSError:
         return None
-    try:
+    with Held(record):
         holder = _lock_holder(record)
-    finally:
-        os.close(record)
     supervisors = [pid for pid in (holder, *ancestors(holder)) if has_argument(pid, os.fsencode(directory))]
     birth = birth_of(supervisors[-1]) if holder > 0 and supervisors else None
     return None if birth is None else Process(supervisors[-1], birth)

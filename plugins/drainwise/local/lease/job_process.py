@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import posix
 
-from drainwise.common.process_tree import die_with_parent
 from drainwise.local.lease.job_spec import DEFAULT_PATH
+from drainwise.processes.tree import die_with_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from drainwise.common.bounded_command import must_have_descriptors
 from drainwise.common.local_file import read_small
 from drainwise.common.printable import ascii_line
-from drainwise.common.processes import Process, read_proc
 from drainwise.facts.errors import FeatureError, PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts, JobFacts
@@ -21,6 +20,7 @@ from drainwise.local.lease.files import abandon, find_lease, records_directory, 
 from drainwise.local.lease.job_spec import checked_command, checked_environment, clean_environment, written_spec
 from drainwise.node.job_features import job_facts, make_features
 from drainwise.node.settings import NodeSettings
+from drainwise.processes.process import Process, read_proc
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 _PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.lease.supervisor import main; main()"

@@ -1,7 +1,7 @@
 """The lease supervisor: a small process for each lease, which needs nobody else to do its work.
 
 It starts the job, sleeps until something happens, and when the job has ended, or must, kills all that is left of it.
-It is the child subreaper of all its descendants (see `process_tree`): once it has no child left, the lease is empty,
+It is the child subreaper of all its descendants (see `processes.tree`): once it has no child left, the lease is empty,
 and only then is the outcome recorded.
 
 Started by start.py with a job spec on standard input; imports next to nothing, since the job waits for it.
@@ -13,11 +13,11 @@ import posix
 import sys
 import time
 
-from drainwise.common.process_tree import WAIT_ALL, adopt_orphans, kill_all_below
-from drainwise.common.processes import birth_of
 from drainwise.local.lease.job_process import become_job, complain
 from drainwise.local.lease.job_spec import read_spec
 from drainwise.local.lease.records import WORK, SupervisorRecords
+from drainwise.processes.process import birth_of
+from drainwise.processes.tree import WAIT_ALL, adopt_orphans, kill_all_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 
-from drainwise.common.process_tree import lead_group
-from drainwise.common.processes import kill_group
 from drainwise.common.service import Faults
 from drainwise.common.typed_table import SHELL
 from drainwise.facts.errors import PayloadError, UsageError
 from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.payload import TEXT_LIMIT, Payload, parse_payload, payload_text
 from drainwise.pilot.queues.records import RECORDS, REFUSED, EndedPayload, Records, append_line
+from drainwise.processes.process import kill_group
+from drainwise.processes.tree import lead_group
 
 REQUEUED_FILE = "requeued.jsonl"
 COMMAND_STDERR = "payload-command.stderr"

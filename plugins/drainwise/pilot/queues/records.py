@@ -12,8 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from drainwise.common.local_file import Held
 from drainwise.common.service import Faults
 from drainwise.pilot.decide.payload import Payload
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 RECORDS = "records.jsonl"
 STARTED = "started"
@@ -94,13 +97,10 @@ def append_line(path: str, line: str) -> str:
     content = line.encode("ascii") + b"\n"
     try:
         # A FIFO without a reader, or anything else that is no file, must not make the pilot wait.
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
-        try:
+        with Held(os.open(path, _APPEND, 0o644)) as fd:
             if os.write(fd, content) != len(content):
                 os.write(fd, b"\n")
                 return "not written in whole"
-        finally:
-            os.close(fd)
     except OSError as error:
         return error.strerror or "cannot be written"
     return ""

@@ -185,13 +185,15 @@ def cover(rows: Rows, whose: Whole, price: Real, want: Real, most: Real) -> Whol
     new = np.append(True, (alike[:, 1:] != alike[:, :-1]).any(axis=0))[: len(others)]
     nth = np.arange(len(others)) - np.maximum.accumulate(np.where(new, np.arange(len(others)), 0))
     others = others[np.lexsort((np.abs(size[order[others]] - lack[others]), nth, at[others]))]
-    near[others[np.arange(len(others)) - np.searchsorted(at[others], at[others]) < few]] = True
-    of_near = np.zeros(int(pilot.max(initial=-1)) + 1, dtype=bool)
-    of_near[pilot[order[near]]] = True
-    sure = order[(turn < low) & ~of_near[pilot[order]]]
+    others = others[np.arange(len(others)) - np.searchsorted(at[others], at[others]) < few]
+    looked = np.concatenate((np.flatnonzero(near), others))
+    number = np.full(int(pilot.max(initial=-1)) + 1, len(looked))  # of pilots, as they are looked at
+    np.minimum.at(number, pilot[order[looked]], np.arange(len(looked)))
+    sure = order[(turn < low) & (number[pilot[order]] == len(looked))]
     sure = sure[np.lexsort((size[sure], pilot[sure]))]
     sure = sure[np.append(pilot[sure[1:]] != pilot[sure[:-1]], True)[: len(sure)]]  # the last step of each pilot
-    given, some = sums(whose[sure], size[sure], count), able[of_near[pilot[able]]]
+    given, some = sums(whose[sure], size[sure], count), able[number[pilot[able]] < len(looked)]
+    some = some[np.lexsort((number[pilot[some]], whose[some]))]
     labels = MOST_LABELS if few == NEAR else FEW_LABELS
     found = np.concatenate((sure, _best_sets(some, whose, pilot, size, price, want - given, most - given, labels)))
     return found[np.argsort(whose[found], kind="stable")]
@@ -230,9 +232,9 @@ def _best_sets(
 ) -> Whole:
     """Return of each the cheapest of these rows that give what is wanted, else the most; `labels` totals are kept.
 
-    Pilot after pilot of each is joined to the totals that those before could give, as in `resolve`.
+    Pilot after pilot of each is joined to the totals that those before could give, as in `resolve`. able: by whose they
+    are, the rows of a pilot together.
     """
-    able = able[np.lexsort((pilot[able], whose[able]))]
     new = np.append(True, pilot[able[1:]] != pilot[able[:-1]])[: len(able)]
     first = able[new]
     turn = (np.arange(len(first)) - np.searchsorted(whose[first], whose[first]))[np.cumsum(new) - 1]

@@ -131,10 +131,6 @@ def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
     active = np.flatnonzero((state.jobs.any(axis=1) | (worth > 0)) & ~many)
     active = active[np.argsort(-worth[active], kind="stable")]
     unserved = np.array([kind for kind in range(len(state.served)) if state.wanted(kind)], dtype=np.int64)
-    for place in active.tolist():
-        kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
-        if len(kinds):
-            yield (place,), kinds
     bounds = Bounds(state)
     near: dict[int, Whole] = {}
     for kind in range(len(state.served)):
@@ -146,10 +142,8 @@ def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
         own = np.flatnonzero(state.jobs[place])
         partners = list(dict.fromkeys(one for kind in (*own, *kinds) for one in near[kind].tolist() if one != place))
         dear = [one for one in active[: DEAR + 1].tolist() if one != place][:DEAR]
-        for other in partners[:PARTNERS]:
-            yield (min(place, other), max(place, other)), kinds
-        for other in dear:
-            yield (min(place, other), max(place, other)), kinds
-        for other in dear if partners else ():
-            if other != partners[0]:
-                yield tuple(sorted((place, partners[0], other))), kinds
+        groups: list[tuple[int, ...]] = [(place,)] if len(kinds) else []
+        groups += [(place, other) for other in (*partners[:PARTNERS], *dear)]
+        groups += [(place, partners[0], other) for other in dear if partners and other != partners[0]]
+        for group in groups:
+            yield tuple(sorted(group)), kinds

@@ -94,16 +94,17 @@ def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most:
         again[1:] = (pilot[1:] == pilot[:-1]) & (whose[1:] == whose[:-1])
         within = np.arange(len(pieces)) - begin[whose]
         bits = np.bincount(whose[again], weights=2.0 ** np.minimum(within[again], 44), minlength=len(places))
-        pilots = count - np.bincount(whose[again], minlength=len(places))
-        products = (bits > 0) & (pilots <= all_of) & (count <= 44)
-        pattern = np.where(products, bits * 64 + count, np.where(bits > 0, -1, pattern)).astype(np.int64)
+        first = np.flatnonzero(~again)
+        choices = np.log2(np.diff(np.append(first, len(again))) + 1.0)
+        few = (np.bincount(whose[first], choices, len(places)) <= all_of + 1 + 1e-9) & (count <= 44)
+        pattern = np.where(bits > 0, np.where(few, bits * 64 + count, -1), pattern).astype(np.int64)
     for value in np.unique(pattern).tolist():
         at = np.flatnonzero(pattern == value)
         ways = (1,) * value if value < 64 else ()
         if value >= 64:
             new = np.flatnonzero(~again[begin[at[0]] : begin[at[0]] + count[at[0]]])
             ways = tuple(np.diff(np.append(new, count[at[0]])).tolist())
-        if value < 0 or (value >= 64 and np.prod([one + 1.0 for one in ways]) > 2 << all_of):
+        if value < 0:
             yield from _likely(state, at, pieces, begin, count, lack)
         else:
             yield from _products(state, at, pieces, begin, count, subsets(ways))

@@ -44,7 +44,7 @@ from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.quota import owed
-from drainwise.reclaim.room import PlaceRoom, RoomMade
+from drainwise.reclaim.room import RoomMade
 from drainwise.reclaim.seen_pilots import WINDOW, EndsSeen
 from drainwise.reclaim.settings import ReclaimSettings
 
@@ -266,15 +266,12 @@ def held_cores(users: Sequence[UserPlan]) -> int:
 
 
 def room_now(made: RoomMade, users: Sequence[UserPlan]) -> RoomMade:
-    """Return the room that is made now: without the places whose pilots are better ordered later."""
-    held = {run for part in users for run in part.held}
-    kept, jobs = list[PlaceRoom](), Counter(dict(made.jobs))
+    """Return the room with the jobs for which it is made now, without those whose pilots are better ordered later."""
+    held, jobs = {run for part in users for run in part.held}, Counter(made.jobs)
     for place in made.places:
-        if held.isdisjoint(place.runs):
-            kept.append(place)
-        else:
+        if not held.isdisjoint(place.runs):
             jobs.subtract(dict(place.jobs))
-    return replace(made, places=tuple(kept), jobs={name: number for name, number in jobs.items() if number > 0})
+    return replace(made, jobs=+jobs)
 
 
 def threshold_of(

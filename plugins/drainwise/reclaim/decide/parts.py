@@ -15,14 +15,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from drainwise.facts.cut_deadline import busy_share
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import Candidates
 from drainwise.reclaim.choose.problem import Mask, Parts, Real, Whole, sums
 from drainwise.reclaim.choose.sets import MOST_PRODUCTS
 from drainwise.reclaim.decide.open_until import OpenUntil
-from drainwise.reclaim.figures import StatedCurve, has_curve
+from drainwise.reclaim.figures import StatedCurve, claims_of, has_curve
 from drainwise.reclaim.plan import PartOrder, UserPlan, still_asked
 from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.room import DemandLeft
@@ -60,10 +59,10 @@ class PartsAhead:
         self._times = np.linspace(now, max(now, until.due), _LOOKS + 1)
         stated = has_curve(it)
         curve = StatedCurve(it, now) if stated.any() else None
-        claims = it.cores, it.used_cpu, it.first_exp_job_end, it.last_exp_job_end, it.add_final_exp_waste
+        claims = claims_of(it)
         shares = []
         for moment in self._times.tolist():
-            share = busy_share(*claims, now, moment)
+            share = claims.busy_share(now, moment)
             shares.append(share if curve is None else np.where(stated, curve.busy_share(moment), share))
         busy = np.minimum.accumulate(it.used_cpu * np.array(shares), axis=0)
         self._free = np.where(it.believed, np.clip(it.cores - busy, 0, self.can), 0.0)

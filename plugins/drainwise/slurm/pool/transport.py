@@ -15,10 +15,11 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from drainwise.common.bounded_command import Answer, Running
+from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.clocks import require_same_clock
 from drainwise.slurm.cluster import limits, node_line, rules
@@ -80,51 +81,56 @@ class Transport(Protocol):
         """Return all answers. Raises PoolUnreachable when one is missing, late or not whole."""
 
 
-class JobQuestion(Protocol):
-    """The question for the jobs, which has been asked."""
+class _Asked(ExitStack):
+    """The commands that were started for one snapshot; they end when it is left. `seconds`: as for SlurmTransport."""
 
-    def jobs(self) -> Sequence[SlurmJob]:
-        """Return the jobs. Raises PoolUnreachable when the answer is missing, late or not whole."""
+    def __init__(self, commands: SlurmCommands, seconds: float) -> None:
+        super().__init__()
+        self._commands, self._seconds = commands, seconds
 
-    def end(self) -> None:
-        """Have whoever was asked gone."""
+    def start(self, *command: str, stdin: str = "", most: int = MOST_OUTPUT) -> Running:
+        """Start one of Slurm's commands; most: bytes that it may print."""
+        return self.also(self._commands.start(*command, stdin=stdin, most=most))
+
+    def start_long(self, *command: str) -> Running:
+        """Start one that prints something of all jobs."""
+        return self.also(self._commands.start(*command, seconds=self._seconds, most=MOST_JOBS))
+
+    def also(self, running: Running) -> Running:
+        """Have a command that was started elsewhere end with the others."""
+        self.callback(running.end)
+        return running
 
 
-class Squeue:
-    """Slurm's own commands, asked one after the other; `seconds`: how long each may take.
+_Jobs = Callable[[], Sequence[SlurmJob]]
+"""Returns the jobs, for which was asked. Raises PoolUnreachable when the answer is missing, late or not whole."""
+
+
+def by_squeue(asked: _Asked, commands: SlurmCommands) -> _Jobs:
+    """Ask for the jobs by Slurm's own commands, one after the other.
 
     Plain `squeue` first: what has started by the second question is in both. That one brings the reports, which only
     jobs with cores can have: the JSON of those, or `scontrol` before 23.02, where the JSON is always of all.
     """
+    version, lines = asked.start_long("scontrol", "--version"), asked.start_long(*job_lines.COMMAND)
 
-    def __init__(self, commands: SlurmCommands, seconds: float) -> None:
-        self._commands, self._seconds = commands, seconds
-        self._asked: list[Running] = []
-        self._ask("scontrol", "--version")
-        self._ask(*job_lines.COMMAND)
+    def jobs() -> Sequence[SlurmJob]:
+        release = _release(_text(version))
+        listed = job_lines.jobs_of_lines(lines.output())
+        if release < FILTERED_JSON:
+            return with_details(listed, commands, lambda *command: asked.start_long(*command).output())
+        shape = next((shape for first, shape in SHAPES.items() if release >= first), "")
+        found = jobs_in(
+            asked.start_long("squeue", f"--json{shape}", "--all", f"--states={','.join(WITH_CORES)}").output()
+        )
+        known = {job.number for job in found}
+        return found + [job for job in listed if job.number not in known and PENDING in job.states]
 
-    def _ask(self, *command: str) -> Running:
-        running = self._commands.start(*command, seconds=self._seconds, most=MOST_JOBS)
-        self._asked.append(running)
-        return running
+    return jobs
 
-    def jobs(self) -> Sequence[SlurmJob]:
-        """See `JobQuestion`."""
-        version, lines = (asked.output() for asked in self._asked[:2])
-        release = _release(version.decode("utf-8", "replace"))
-        listed = job_lines.jobs_of_lines(lines)
-        if release >= FILTERED_JSON:
-            shape = next((shape for first, shape in SHAPES.items() if release >= first), "")
-            states = f"--states={','.join(WITH_CORES)}"
-            found = jobs_in(self._ask("squeue", f"--json{shape}", "--all", states).output())
-            known = {job.number for job in found}
-            return found + [job for job in listed if job.number not in known and PENDING in job.states]
-        return with_details(listed, self._commands, lambda *command: self._ask(*command).output())
 
-    def end(self) -> None:
-        """See `JobQuestion`."""
-        for asked in self._asked:
-            asked.end()
+def _text(running: Running) -> str:
+    return running.output().decode("utf-8", "replace")
 
 
 def _release(text: str) -> tuple[int, ...]:
@@ -157,9 +163,7 @@ def installed() -> InstalledPySlurm | None:
     try:
         found = metadata.distribution("pyslurm")
         return InstalledPySlurm(str(found.version or ""), os.path.abspath(str(found.locate_file(""))))
-    except metadata.PackageNotFoundError:
-        return None
-    except KeyError:  # metadata without a version, in newer Pythons
+    except (metadata.PackageNotFoundError, KeyError):  # metadata without a version, in newer Pythons
         return None
 
 
@@ -188,36 +192,30 @@ class SlurmTransport:
 
     def answers(self) -> Answers:
         """See `Transport`. No answer, too, when slurmctld's clock is another one than this machine's."""
-        commands, question = self._commands, self._question()
-        asked: list[Running] = []
-        begun = time.time()
-        try:
-            asked += [
-                commands.start(*rules.COMMAND, stdin=rules.QUESTIONS),
-                commands.start(*node_line.COMMAND),
-                commands.start(*shares.COMMAND),
-            ]
+        with _Asked(self._commands, self._seconds) as asked:
+            jobs_answer = self._jobs(asked)
+            begun = time.time()
+            running = (
+                asked.start(*rules.COMMAND, stdin=rules.QUESTIONS),
+                asked.start(*node_line.COMMAND),
+                asked.start(*shares.COMMAND),
+            )
             # The quick ones first: when slurmctld is gone, their time is over sooner.
-            config, nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
+            config, nodes, tree = map(_text, running)
             require_same_clock(controller_time(config), begun, time.time(), "slurmctld's")
             found = rules_in(config)
-            are_enforced = limits.ENFORCED in found.enforced
-            if are_enforced:
-                asked.append(commands.start(*limits.COMMAND, most=limits.MOST_BYTES))
-            jobs = question.jobs()
+            enforces = limits.ENFORCED in found.enforced
+            left = asked.start(*limits.COMMAND, most=limits.MOST_BYTES) if enforces else None
+            jobs = jobs_answer()
             waiting = [job for job in jobs if PENDING in job.states]
-            if waiting and are_enforced:
-                found = replace(found, limits=limits_in(asked[-1].output().decode("utf-8", "replace")))
+            if waiting and left is not None:
+                found = replace(found, limits=limits_in(_text(left)))
             found = replace(found, groups=groups_of(waiting, found.partitions))
             seen = nodes_in(nodes, found.release)
             if missing := found.nodes - {node.name for node in seen}:
                 # An answer that is cut at a line's end looks whole.
                 raise PoolUnreachable(f"incomplete answer: sinfo lacks {len(missing)} nodes, such as {min(missing)}")
             return Answers(jobs, found.on(seen), shares_in(tree), found)
-        finally:
-            question.end()
-            for one in asked:
-                one.end()
 
     def choice(self) -> TransportChoice:
         """Return what this leads to here and now; pyslurm is imported to see. Raises PoolUnreachable."""
@@ -225,60 +223,36 @@ class SlurmTransport:
             return TransportChoice("squeue --json", f"[slurm] transport = {COMMANDS}")
         found, why = _usable(self._commands)
         if found is not None:
-            reader = _start(found, "import", self._seconds)
-            try:
-                why = _import_fault(_answer(reader))
-            finally:
-                reader.end()
+            with _Asked(self._commands, self._seconds) as asked:
+                why = _import_fault(_answer(asked.also(_start(found, "import", self._seconds))))
             if not why:
                 return TransportChoice(f"pyslurm {found.version}", "")
         return TransportChoice("" if self._setting == PYSLURM else "squeue --json", why)
 
-    def _question(self) -> JobQuestion:
+    def _jobs(self, asked: _Asked) -> _Jobs:
+        """Ask for the jobs: by pyslurm, and by squeue for what that does not tell; by squeue alone where it is none."""
         found, why = (None, "") if self._setting == COMMANDS else _usable(self._commands)
         if found is None or found in self._broken:
-            return self._squeue(self._broken.get(found, why) if found else why)
+            return self._squeue(asked, self._broken[found] if found else why)
+        more = asked.start_long(*job_lines.GRES_COMMAND)
+        reader = asked.also(_start(found, "jobs", self._seconds))
 
-        def otherwise(fault: str) -> JobQuestion:
-            self._broken[found] = fault
-            return self._squeue(fault)
+        def jobs() -> Sequence[SlurmJob]:
+            answer = _answer(reader)
+            if fault := _import_fault(answer):
+                self._broken[found] = fault
+                return self._squeue(asked, fault)()
+            if answer.code != 0:
+                raise PoolUnreachable(f"pyslurm failed: {answer.said or _ended(answer.code)}")
+            known = jobs_of_pyslurm(answer.out.partition(b"\n")[2])
+            return with_gres(known, job_lines.gres_of_lines(more.output()))
 
-        gres = self._commands.start(*job_lines.GRES_COMMAND, seconds=self._seconds, most=MOST_JOBS)
-        return _Asked(_start(found, "jobs", self._seconds), gres, otherwise)
+        return jobs
 
-    def _squeue(self, why: str) -> Squeue:
+    def _squeue(self, asked: _Asked, why: str) -> _Jobs:
         if self._setting == PYSLURM:
             raise PoolUnreachable(f"[slurm] transport = {PYSLURM}, but {why}")
-        return Squeue(self._commands, self._seconds)
-
-
-class _Asked:
-    """The reader, running, and squeue for what pyslurm does not tell of jobs: the GPUs of a whole job or of its tasks.
-
-    otherwise: whom to ask when pyslurm cannot be imported, for that reason.
-    """
-
-    def __init__(self, reader: Running, gres: Running, otherwise: Callable[[str], JobQuestion]) -> None:
-        self._reader, self._gres, self._otherwise = reader, gres, otherwise
-        self._second: JobQuestion | None = None
-
-    def jobs(self) -> Sequence[SlurmJob]:
-        """See `JobQuestion`."""
-        answer = _answer(self._reader)
-        fault = _import_fault(answer)
-        if fault:
-            self._second = self._otherwise(fault)
-            return self._second.jobs()
-        if answer.code != 0:
-            raise PoolUnreachable(f"pyslurm failed: {answer.said or _ended(answer.code)}")
-        return with_gres(jobs_of_pyslurm(answer.out.partition(b"\n")[2]), job_lines.gres_of_lines(self._gres.output()))
-
-    def end(self) -> None:
-        """See `JobQuestion`."""
-        self._reader.end()
-        self._gres.end()
-        if self._second is not None:
-            self._second.end()
+        return by_squeue(asked, self._commands)
 
 
 def jobs_of_pyslurm(answer: bytes) -> list[SlurmJob]:
@@ -321,15 +295,14 @@ def with_gres(jobs: list[SlurmJob], known: Mapping[int, tuple[Gres, int, dict[st
 
     known: by the jobs' numbers, as `squeue_lines.gres_of_lines` has it; what it lacks has begun to wait since.
     """
-    found = []
-    for job in jobs:
+
+    def completed(job: SlurmJob) -> SlurmJob:
         gres, nodes, facts = known.get(job.number, ((), 0, {}))
         if PENDING in job.states and facts:
-            job = replace(job, gres=gres, node_count=nodes or job.node_count, **facts)  # noqa: PLW2901
-        elif gres:
-            job = replace(job, gres=gres)  # noqa: PLW2901
-        found.append(job)
-    return found
+            return replace(job, gres=gres, node_count=nodes or job.node_count, **facts)
+        return replace(job, gres=gres) if gres else job
+
+    return list(map(completed, jobs))
 
 
 def _usable(commands: SlurmCommands) -> tuple[InstalledPySlurm | None, str]:

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.launch.backend import Start
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.this_machine.supervised import Supervisor
+from drainwise.processes.supervised import Supervisor
 from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # it runs real processes
@@ -29,8 +27,8 @@ class Started:
         self.output = os.open(os.devnull, os.O_WRONLY)
 
     def start(self, name: str, *argv: str) -> int:
-        job = Start(name, f"tag-{name}", argv, str(self.directory), Resources(), "")
-        return self.supervisor.start(job, argv, {b"PATH": b"/usr/bin:/bin"}, self.output, [])
+        variables = {b"PATH": b"/usr/bin:/bin"}
+        return self.supervisor.start(name, f"tag-{name}", argv, str(self.directory), variables, self.output)
 
     def without_a_launcher(self) -> dict[str, float]:
         """As if the launcher had been killed; seconds of those that are written down, when it has gone."""

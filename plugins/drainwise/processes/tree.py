@@ -10,7 +10,7 @@ import ctypes
 import posix
 import time
 
-from drainwise.common.processes import Process, children, kill_group, send, send_below
+from drainwise.processes.process import Process, children, kill_group, send, send_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

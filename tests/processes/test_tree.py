@@ -7,8 +7,8 @@ import signal
 import subprocess
 
 from apart import apart
-from drainwise.common.process_tree import adopt_orphans, die_with_parent, kill_all_below, lead_group
-from drainwise.common.processes import children
+from drainwise.processes.process import children
+from drainwise.processes.tree import adopt_orphans, die_with_parent, kill_all_below, lead_group
 from real_daemons.waiting import wait_for
 
 

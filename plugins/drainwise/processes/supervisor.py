@@ -23,6 +23,9 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
+from drainwise.processes.children import ended_children
+from drainwise.processes.process import kill_group
+
 START, SIGNAL, DISMISS = "start", "signal", "dismiss"
 """What the launcher says. SIGNAL has no answer; DISMISS: nothing has to be waited for."""
 READY, STARTED, ENDED = "ready", "started", "ended"
@@ -134,8 +137,7 @@ class Supervision:
         child = self._children.get(pid)
         if child is not None:
             child.ordered = True
-            with suppress(OSError):
-                os.killpg(pid, number)
+            kill_group(pid, number)
 
     def _start(
         self,
@@ -170,27 +172,19 @@ class Supervision:
         self._children[process.pid] = _Child(process, name, tag, began)
         return (process.pid,)
 
-    def _ends(self, options: int = os.WNOHANG) -> Iterator[tuple[int, int, float, float]]:
+    def _ends(self, wait: bool = False) -> Iterator[tuple[int, int, float, float]]:
         """Reap what has ended: its pid, its status as wait() has it, the seconds it ran, and its CPU seconds."""
-        while self._children:
-            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | options)
-            if found is None:
-                return
-            pid = found.si_pid
-            with suppress(OSError):  # what is left of its group goes with it, as long as nobody else can have its pid
-                os.killpg(pid, signal.SIGKILL)
-            _, status, used = os.wait4(pid, 0)
-            child = self._children.pop(pid, None)
-            if child is not None:
-                child.process.returncode = status  # or its class would wait for it, too
-                seconds = time.monotonic() - child.began
-                if status == 0 and not child.ordered:
-                    self._successes.append(_line(child, seconds))
-                yield pid, status, seconds, used.ru_utime + used.ru_stime
+        for pid, status, used, _ in ended_children(lambda _: True, wait):
+            child = self._children.pop(pid)
+            child.process.returncode = status  # or its class would wait for it, too
+            seconds = time.monotonic() - child.began
+            if status == 0 and not child.ordered:
+                self._successes.append(_line(child, seconds))
+            yield pid, status, seconds, used
 
     def watch(self, record: int) -> None:
         """Wait for all that still runs, and write each success to this open file at once."""
-        ends = self._ends(0)
+        ends = self._ends(wait=True)
         while True:
             while self._successes:
                 os.write(record, self._successes.popleft())

@@ -13,11 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 import drainwise
-from drainwise.launch.backend import Start
-from drainwise.launch.this_machine import supervisor
-
-UNSEEN = "unseen.jsonl"
-"""The file in a launch's directory that says which jobs succeeded while no launcher was there to see it."""
+from drainwise.processes import supervisor
 
 _KILLED = "the process that starts jobs was killed"
 _GOES_SECONDS = 5.0
@@ -55,14 +51,21 @@ class Supervisor:
         return self._channel.fileno()
 
     def start(
-        self, job: Start, argv: Sequence[str], variables: Mapping[bytes, bytes], output: int, cpus: Sequence[int]
+        self,
+        name: str,
+        tag: str,
+        argv: Sequence[str],
+        cwd: str,
+        variables: Mapping[bytes, bytes],
+        output: int,
+        cpus: Sequence[int] = (),
     ) -> int:
-        """Start a job that prints into the open file `output`; its pid, a session's.
+        """Start a job that prints into the open file `output`; its pid, a session's. cpus: those it is bound to.
 
         Raises OSError and ValueError as subprocess.Popen does.
         """
         words = [os.fsencode(word) for word in argv]
-        values = (job.name, job.tag, words, os.fsencode(job.cwd), dict(variables), list(cpus))
+        values = (name, tag, words, os.fsencode(cwd), dict(variables), list(cpus))
         self._send(supervisor.START, *values, output=output)
         while (answer := self._next())[0] != supervisor.STARTED:
             continue

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.common.processes import (
+from drainwise.processes.process import (
     Process,
     birth_of,
     children,
@@ -130,7 +130,7 @@ def test_children_are_found_without_the_kernels_list(
             raise FileNotFoundError(path)
         return read_proc(path)
 
-    monkeypatch.setattr("drainwise.common.processes.read_proc", no_list)
+    monkeypatch.setattr("drainwise.processes.process.read_proc", no_list)
     assert bystander.pid in children()
     bystander.kill()
     os.waitid(os.P_PID, bystander.pid, os.WEXITED | os.WNOWAIT)
