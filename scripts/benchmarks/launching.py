@@ -145,9 +145,7 @@ def launched(count: int) -> None:
         engine.request()
         backend = LocalBackend({"cpu": 1, "mem": 1000, "tmp": 1000}, f"{base}/scratch", state)
         store = Store(base)
-        LaunchRunner(
-            engine, {"local": backend}, store, Starts(os.environ, f"{base}/out", f"{base}/jobs"), state, print
-        ).run()
+        LaunchRunner(engine, {"local": backend}, store, Starts(os.environ, f"{base}/out"), state, print).run()
         backend.close()
         store.close()
         if any(job.state != "done" for job in engine.graph.jobs):

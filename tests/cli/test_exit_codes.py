@@ -106,7 +106,7 @@ def prints(place: Path) -> dict[str, list[str]]:
         "doctor": ["--site", NO_FILE],
         "local": ["account", "alice", "--quota", "4", "--directory", str(place / "batch"), "--json"],
         "features": ["show", "--machine", str(place / "machine"), "--job", str(place / "machine")],
-        "launch": [str(place / "launch.json"), "--dry-run"],
+        "launch": [str(place / "launch.json")],
         "estimate": ["--swf", log],
         "simulate": [log, *quick],
     }

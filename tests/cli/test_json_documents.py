@@ -175,7 +175,6 @@ def of_jobs(pool: AlicesPool, place: Path, capsys: pytest.CaptureFixture[str]) -
     records.write_text(f"{record}\n" * 12 + "nonsense\n" + record.replace("sim", "new").replace("1000,", "9,") + "\n")
     scenario = ("--cores", "64", "--moments", "1", "--replications", "2", "--processes", "1")
     return {
-        "launch plan": [said(capsys, "launch", str(launch), "--dry-run", "--json")],
         "launch": [said(capsys, "launch", str(launch), "--json")],
         "validation": [said(capsys, "validate", str(request), "--show", "--json", codes=(0, 1))],
         "estimate": [said(capsys, "estimate", str(records), "--json")],

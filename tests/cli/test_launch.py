@@ -1,4 +1,4 @@
-"""`drainwise launch` as users run it: to the end, interrupted, killed, gone on with, planned, and refused."""
+"""`drainwise launch` as users run it: to the end, interrupted, killed, gone on with, and refused."""
 
 from __future__ import annotations
 
@@ -117,19 +117,6 @@ def test_targets_and_requests_choose_what_is_run(file: Path) -> None:
     launched(path, "nobody", code=2)
 
 
-def test_jobs_may_add_jobs_and_a_second_run_knows_them(file: Path) -> None:
-    line = {"name": "more", "command": "echo more >> log"}
-    path = write(
-        file,
-        job("a", f"echo '{json.dumps(line)}' >> $DRAINWISE_LAUNCH_JOBS"),
-        job("b", 'echo \'{"job": "c", "after": ["more"]}\' >> $DRAINWISE_LAUNCH_JOBS', "a"),
-        job("c", "echo c >> log", "b"),
-    )
-    assert states(path) == {"a": "done", "b": "done", "c": "done", "more": "done"}
-    assert (file.parent / "log").read_text() == "more\nc\n"
-    assert set(states(path).values()) == {"done"} and (file.parent / "log").read_text() == "more\nc\n"
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_it_ends_what_it_started_and_goes_on_when_run_again(file: Path, number: signal.Signals) -> None:
     """The job that ran has not failed; what was done is not done again."""
@@ -177,27 +164,11 @@ def test_nobody_need_read_what_is_said(file: Path) -> None:
 
 def test_a_result_that_cannot_be_written_is_told_in_a_line(file: Path) -> None:
     path = write(file, job("a", "true"))
-    for words in (("--dry-run",), ()):
-        with open("/dev/full", "wb") as full:
-            ran = subprocess.run(
-                command(path, *words), env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, check=False
-            )
-        assert ran.returncode == 1
-        assert ran.stderr == b"drainwise: the result cannot be written: No space left on device\n"
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(command(path), env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr == b"drainwise: the result cannot be written: No space left on device\n"
     assert launched(path).stdout == "1 done (1 of them earlier)\n"
-
-
-def test_a_job_that_adds_jobs_may_be_run_again(file: Path) -> None:
-    """It failed after it had added them, or was killed in the midst of a line."""
-    line = {"name": "more", "command": "echo more >> log"}
-    path = write(
-        file,
-        job("a", f"exec >> $DRAINWISE_LAUNCH_JOBS; echo '{json.dumps(line)}'; test -e go || printf '{{'; test -e go"),
-    )
-    assert launched(path, code=1).stdout == "1 done, 1 failed\n"
-    (file.parent / "go").touch()
-    assert launched(path).stdout == "2 done (1 of them earlier)\n"
-    assert (file.parent / "log").read_text() == "more\n"
 
 
 def test_json_tells_all_of_every_job(file: Path) -> None:
@@ -206,13 +177,13 @@ def test_json_tells_all_of_every_job(file: Path) -> None:
         job("a", "exit 3"),
         job("b", "true", "a"),
         job("c", "kill -9 $$"),
-        job("d", "echo nonsense >> $DRAINWISE_LAUNCH_JOBS"),
+        job("d", "true"),
         job("e", "true"),
         requests={"r": ["b", "c", "d"]},
     )
     found = json.loads(launched(path, "--json", code=1).stdout)
-    assert list(found) == ["format", "version", "jobs", "counts", "done_earlier", "refused"]
-    assert (found["done_earlier"], found["refused"]) == (0, 1)
+    assert list(found) == ["format", "version", "jobs", "counts", "done_earlier"]
+    assert found["done_earlier"] == 0
     assert found["counts"] == {"done": 1, "failed": 2, "skipped": 1, "blocked": 0, "ready": 1, "started": 0}
     rows = {one["name"]: one for one in found["jobs"]}
     assert {name: (one["state"], one["code"], one["why"]) for name, one in rows.items()} == {
@@ -360,53 +331,6 @@ def test_one_launch_runs_once(file: Path) -> None:
     assert process.wait(PATIENCE) == 130
 
 
-def test_a_plan_starts_and_writes_nothing(file: Path) -> None:
-    """The longest chain first; two CPUs; times as stated."""
-    path = write(
-        file,
-        job("short", "touch wrong", expected=10),
-        job("first", "touch wrong", expected=20),
-        job("second", "touch wrong", "first", expected=100, resources={"cpu": 2}),
-        backends={"local": {"cpu": 2, "mem": 9}},
-    )
-    found = json.loads(launched(path, "--dry-run", "--json").stdout)
-    rows = [(one["name"], one["start"], one["pressure"]) for one in found["jobs"]]
-    assert rows == [("first", 0.0, 120.0), ("short", 0.0, 10.0), ("second", 20.0, 100.0)]
-    assert found["seconds"] == 120.0 and found["local"]["cpu"] == 2
-    lines = launched(path, "--dry-run").stdout.splitlines()
-    assert lines[0].split()[-1] == "job" and lines[-1] == "3 jobs would run; all done after 0:02:00"
-    assert os.listdir(file.parent) == ["night.json"]
-
-
-def test_a_plan_of_all_jobs_again_knows_how_long_they_took(file: Path) -> None:
-    """It plans what `--again` does: everything, with the times that are remembered; nothing is written."""
-    path = write(file, job("a", "true", expected=1000), job("b", "true", "a", expected=1000))
-    launched(path)
-    before = sorted(os.walk(file.parent))
-    found = json.loads(launched(path, "--again", "--dry-run", "--json").stdout)
-    assert [one["name"] for one in found["jobs"]] == ["a", "b"] and found["seconds"] < 1000
-    assert not json.loads(launched(path, "--dry-run", "--json").stdout)["jobs"]
-    assert sorted(os.walk(file.parent)) == before
-    (file.parent / "night.json.launch" / "launch.sqlite").write_bytes(b"no database")
-    assert json.loads(launched(path, "--again", "--dry-run", "--json").stdout)["seconds"] == 2000
-
-
-def test_a_plan_says_how_much_of_a_batch_system_it_takes_for_granted(file: Path) -> None:
-    """Nobody is asked: in Slurm and Grid Engine all that may start runs at once."""
-    path = write(
-        file,
-        *(job(f"s{n}", "true", backend="slurm", expected=10) for n in range(3)),
-        job("last", "true", "s0", "s1", backend="slurm", expected=5),
-        job("one", "true", backend="sge", expected=10),
-        job("other", "true", "one", backend="sge", expected=10),
-        job("here", "true"),
-    )
-    last = launched(path, "--dry-run").stdout.splitlines()[-1]
-    given = "if sge runs up to 1 of them at once and slurm runs up to 3 of them at once"
-    assert last == f"7 jobs would run; all done after 0:00:20, {given}"
-    assert json.loads(launched(path, "--dry-run", "--json").stdout)["at_once"] == {"sge": 1, "slurm": 3}
-
-
 def test_a_backend_that_is_not_here_is_replaced_by_this_machine(file: Path) -> None:
     """One warning; a job that asks for a partition runs alone."""
     path = write(
@@ -431,11 +355,9 @@ def test_on_this_machine_a_partition_makes_a_job_run_alone(file: Path, words: tu
         *(job(name, f"{alone.replace('g ', 'g-' + name + ' ')}-{name}", resources={"cpu": 2}) for name in "cd"),
         backends={"local": {"cpu": 4}},
     )
-    found = json.loads(launched(path, *words, "--dry-run", "--json").stdout)["jobs"]
-    assert {one["name"]: one["start"] for one in found} == {"large": 0, "a": 100, "b": 101, "c": 102, "d": 102}
-    assert {one["backend"] for one in found} == {"local"}
-    ran = launched(path, *words)
-    assert ran.stdout == "5 done\n" and not ran.stderr
+    ran = launched(path, *words, "--json")
+    assert {one["backend"] for one in json.loads(ran.stdout)["jobs"]} == {"local"}
+    assert json.loads(ran.stdout)["counts"]["done"] == 5 and not ran.stderr
 
 
 def test_options_are_those_of_the_backend_that_they_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -462,10 +384,9 @@ def test_options_are_those_of_the_backend_that_they_name(file: Path, monkeypatch
 
 
 def test_no_more_run_at_once_than_one_says(file: Path) -> None:
-    """However much is free; the plan says the same."""
+    """However much is free."""
     line = "mkdir running-$$ && sleep 0.2 && ls -d running-* | wc -l >> log; rmdir running-$$"
     path = write(file, *(job(name, line, expected=10) for name in "abcdef"), backends={"local": {"cpu": 6}})
-    assert json.loads(launched(path, "-j", "2", "--dry-run", "--json").stdout)["seconds"] == 30
     launched(path, "--jobs", "2")
     counts = [int(line) for line in (file.parent / "log").read_text().split()]
     assert len(counts) == 6 and max(counts) == 2
@@ -486,9 +407,8 @@ def test_what_cannot_be_launched_is_refused_before_anything_starts(
     file: Path, jobs: list[dict[str, object]], said: str
 ) -> None:
     path = write(file, job("first", "touch wrong"), *jobs)
-    for words in ((), ("--dry-run",)):
-        ran = launched(path, *words, code=2)
-        assert said in ran.stderr and len(ran.stderr.splitlines()) == 1
+    ran = launched(path, code=2)
+    assert said in ran.stderr and len(ran.stderr.splitlines()) == 1
     assert not (file.parent / "wrong").exists()
 
 
@@ -511,3 +431,13 @@ def test_a_terminal_shows_a_bar_with_the_eta(file: Path) -> None:
     os.close(ours)
     assert process.communicate(timeout=PATIENCE)[0] == b"2 done\n"
     assert re.search(rb"0/2 over, 1 running, ETA 0:1[56]:", seen) and seen.endswith(b"\r\x1b[K")
+
+
+def test_what_an_earlier_release_had_is_said_and_starts_nothing_by_mistake(file: Path) -> None:
+    """`--dry-run` must not run the jobs; jobs that jobs added are named."""
+    path = write(file, job("a", "touch ran"))
+    assert "--dry-run: " in launched(path, "--dry-run", code=2).stderr and os.listdir(file.parent) == ["night.json"]
+    Path(f"{path}.launch").mkdir()
+    Path(f"{path}.launch/jobs.jsonl").write_text("{}\n")
+    ran = launched(path)
+    assert ran.stdout == "1 done\n" and f"{path}.launch/jobs.jsonl: jobs that jobs add are run no more" in ran.stderr

@@ -193,7 +193,6 @@ THE_ESTIMATE = {  # tests/cli/test_estimate.py
     "drainwise estimate records.jsonl",
     "drainwise estimate records.jsonl --tasks tasks.json --settings gdp.json --activity user",
     "drainwise estimate records.jsonl --task sim --json --plot times.html",
-    "drainwise estimate records.jsonl --tasks tasks.json --profile panda",
     "drainwise pilot run --queue /data/queue --estimate /data/queue/records.jsonl",
 }
 ON_WHOLE_LOGS = {  # how figures of docs/estimate.md were measured; on an excerpt in tests/cli/test_estimate.py
@@ -272,7 +271,6 @@ THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_valida
     "drainwise validate request.toml --again --account physics",
 }
 THE_LAUNCH = {  # tests/launch/test_page.py
-    "drainwise launch night.toml --dry-run",
     "drainwise launch night.toml",
     "drainwise launch night.toml --again --json",
     "drainwise launch night.toml prepare",

@@ -12,7 +12,7 @@ from random import Random
 from drainwise.estimate.parameters import Parameters
 from drainwise.estimate.quantities import MB
 from drainwise.estimate.records.record import Finished
-from drainwise.estimate.settings import PANDA, Settings
+from drainwise.estimate.settings import Settings
 
 from .jobs import T0
 
@@ -73,7 +73,6 @@ def _task(chance: Chance) -> RandomTask:
         scout_ramcount_margin=chance.whole(1, 50) if chance.happens(0.3) else 10,
         scout_ramcount_min=chance.whole(1, 4000) if chance.happens(0.2) else None,
         scout_disk_io_cap=chance.whole(1, 9000) if chance.happens(0.2) else None,
-        profile=PANDA,
     )
     number = chance.whole(1, 100) if chance.happens(0.1) else chance.whole(1, 12)
     return RandomTask(parameters, settings, tuple(_job(chance) for _ in range(number)))

@@ -10,8 +10,7 @@ from drainwise.estimate import exhausted
 from drainwise.estimate.parameters import JEDI_NAMES, parameters_from
 from drainwise.estimate.records.formats import READERS
 from drainwise.estimate.records.record import KEYS, Finished, finished_of
-from drainwise.estimate.settings import DOCUMENT as DOCUMENT_S
-from drainwise.estimate.settings import PANDA, PROFILES, Settings
+from drainwise.estimate.settings import Settings
 
 from .test_panda_figures import NAMES as FIGURES
 
@@ -38,9 +37,7 @@ def test_every_key_parameter_and_format_is_documented() -> None:
     assert first_cells("### Parameters of tasks") == set(JEDI_NAMES.values())
 
 
-def test_every_profile_and_the_units_of_its_figures_are_documented() -> None:
-    """The document's is the default; of today's each figure stands in the table."""
-    assert PROFILES == (DOCUMENT_S, PANDA) and f"`--profile {PANDA}`" in DOCUMENT
+def test_every_figure_of_panda_server_is_documented() -> None:
     part = DOCUMENT.partition("### As PanDA runs it today")[2].partition("\n### ")[0]
     assert set(re.findall(r"^\| ([A-Za-z]+) \|", part, re.MULTILINE)) - {"figure", "all"} == set(FIGURES)
 
@@ -50,7 +47,6 @@ def test_every_rule_and_setting_is_documented_with_its_default() -> None:
     names = {value for name, value in vars(exhausted).items() if name.isupper() and isinstance(value, str)}
     part = DOCUMENT.partition("### When a task is exhausted")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| ([a-z_]+) \|", part, re.MULTILINE)) - {"rule"} == names
-    weights = {name: value for name, value in vars(Settings()).items() if name != "profile"}
-    for name, value in weights.items():
+    for name, value in vars(Settings()).items():
         shown = "off" if value is None else str(value).lower() if isinstance(value, bool) else f"{value:g}"
         assert re.search(rf"`{name.upper()}`\s+\(?{re.escape(shown)}\b", part), name

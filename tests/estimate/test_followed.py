@@ -168,10 +168,17 @@ def test_garbage_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "records"
     good = as_lines(*[record(events=None)] * 3)
     path.write_bytes(
-        good + b"\0\0\n[1]\nnan\n" + b"x" * (3 << 20) + b"\n{}\n" + json.dumps({"event": 7}).encode() + b"\n" + good
+        good
+        + b'\0\0\n[1]\nnan\n"a task of mine"\n'
+        + b"x" * (3 << 20)
+        + b"\n{}\n"
+        + json.dumps({"event": 7}).encode()
+        + b"\n"
+        + good
     )
     known = follow(path, [])
-    assert known.run_time("t", 1, 0, 0) == about(100) and sum(known.skips.values()) == 6
+    assert known.run_time("t", 1, 0, 0) == about(100) and sum(known.skips.values()) == 7
+    assert "a task of mine" not in known.skips  # reasons are ours, and no text of a line
 
 
 def test_what_cannot_be_followed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The profile of panda-server as it runs today: its own figures on random tasks, by hand, and beside the document's.
+"""scripts/panda_figures.py: panda-server's own figures on random tasks, by hand, and beside the document's.
 
 `panda_figures.csv` holds what getScoutJobData_JEDI of PanDAWMS/panda-server (Apache-2.0) at 9cc3603 of 2026-08-06 gave
 for the tasks of `random_tasks.py`, under its own names. Its code is not here; the figures were recorded once, with its
@@ -8,6 +8,7 @@ order of jobs not shuffled.
 from __future__ import annotations
 
 import csv
+import json
 import math
 from pathlib import Path
 
@@ -15,15 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.panda_figures import MOST_OUT_DISK, panda_figures
+from drainwise.cli.main import main as estimate
 from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.profiles import figures_of
 from drainwise.estimate.quantities import GB, KB, MB
 from drainwise.estimate.records.record import Finished
 from drainwise.estimate.scouts import KEPT_FIXED, MOST_GB_PER_JOB, Figure, Sample, figure_called
-from drainwise.estimate.settings import PANDA, Settings
+from drainwise.estimate.settings import Settings
+from panda_figures import MOST_OUT_DISK, main, panda_figures
 
-from .jobs import job, jobs
+from .jobs import T0, job, jobs
 from .random_tasks import COUNT, random_tasks
 
 RECORDED = Path(__file__).with_name("panda_figures.csv")
@@ -40,7 +41,7 @@ NAMES = {
 }
 """Our names of the figures → panda-server's."""
 UNITS = {"cpuTime": "cpuTimeUnit", "ramCount": "ramUnit", "outDiskCount": "outDiskUnit"}
-TODAY = Settings(profile=PANDA)
+TODAY = Settings()
 
 
 def today(name: str, *done: Finished, task: Parameters | None = None, settings: Settings = TODAY) -> Figure:
@@ -92,15 +93,15 @@ def test_output_by_event_or_by_megabyte_of_input(unit: str, value: float, shown:
 
 
 def test_output_is_capped_and_fixed_stays() -> None:
-    """10240 kB at most; a Fixed unit keeps its preset, in both profiles."""
+    """10240 kB at most; a Fixed unit keeps its preset, in both."""
     big = job(100, events=10, output_bytes=GB)
     found = today("outDiskCount", big)
     assert (found.value, found.note) == (MOST_OUT_DISK, "capped at 10240") and MOST_OUT_DISK == 10240
     fixed = Parameters(out_disk_count=7, out_disk_unit="kBPerEventFixed")
     sample = Sample(fixed)
     sample.add(big)
-    for settings in (TODAY, Settings()):
-        [kept] = [one for one in figures_of(sample, settings) if one.name == "outDiskCount"]
+    for figures in (panda_figures(sample.jobs, fixed, TODAY), sample.figures(TODAY)):
+        [kept] = [one for one in figures if one.name == "outDiskCount"]
         assert (kept.value, kept.note, kept.jobs) == (7, KEPT_FIXED, 0)
 
 
@@ -158,13 +159,24 @@ def test_figures_are_whole_finite_and_within_their_caps(done: list[Finished], by
 
 
 @given(st.lists(st.tuples(st.integers(601, 20_000), st.integers(20, 100_000), st.integers(1, 1 << 34)), min_size=1))
-def test_both_profiles_agree_where_they_say_the_same(given_jobs: list[tuple[int, int, int]]) -> None:
+def test_both_agree_where_they_say_the_same(given_jobs: list[tuple[int, int, int]]) -> None:
     """One core, whole seconds, enough events, main input alone: the same cpuTime and ioIntensity but for rounding."""
     sample = Sample(Parameters())
     for seconds, events, size in given_jobs:
         sample.add(job(seconds, events=events, core_power=10, input_bytes=size + MB, output_bytes=size))
-    document, panda = figures_of(sample, Settings()), figures_of(sample, TODAY)
+    document, panda = sample.figures(TODAY), panda_figures(sample.jobs, sample.parameters, TODAY)
     for name in ("cpuTime", "ioIntensity"):
         one, other = figure_called(name, document), figure_called(name, panda)
         assert one is not None and other is not None and (one.unit, one.jobs) == (other.unit, other.jobs)
         assert abs(one.value - other.value) <= 1 + 1e-9 * one.value
+
+
+def test_it_prints_a_figure_a_line_of_the_files_of_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / name for name in ("records.jsonl", "tasks.json", "settings.json")]
+    record = {"task": "sim", "start": T0, "end": T0 + 4600, "cores": 8, "events": 1000, "core_power": 10}
+    for file, found in zip(files, (record, {"*": {"baseTime": 600}}, {"SCOUT_CPUTIME_RANK": 50})):
+        file.write_text(json.dumps(found))
+    assert main([str(file) for file in files]) == 0
+    assert "sim  cpuTime  432  HS06sPerEvent  1 jobs" in capsys.readouterr().out
+    assert estimate(["estimate", str(files[0]), "--profile", "panda"]) == 2
+    assert "scripts/panda_figures.py" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.facts.errors import UsageError
-from drainwise.launch.files.backend_options import options_by_backend
+from drainwise.launch.files.launch_file import options_by_backend
 
 BACKENDS = ("htcondor", "slurm", "sge", "local")
 
@@ -16,7 +16,7 @@ BACKENDS = ("htcondor", "slurm", "sge", "local")
         (["-p long"], ["slurm"], {"slurm": "-p long"}),
         (["-p long", "--mem 2G"], ["slurm"], {"slurm": "-p long --mem 2G"}),
         (["slurm:-p long", "sge:-p -100"], ["slurm", "sge"], {"slurm": "-p long", "sge": "-p -100"}),
-        (["slurm:-p long"], ["sge"], {"slurm": "-p long"}),  # jobs that are added later may name it
+        (["slurm:-p long"], ["sge"], {"slurm": "-p long"}),
         (["slurm:-p long", "-c 2"], ["slurm"], {"slurm": "-p long -c 2"}),
         (["--gres gpu:1"], ["slurm"], {"slurm": "--gres gpu:1"}),
         (["pbs:x"], ["slurm"], {"slurm": "pbs:x"}),

@@ -13,7 +13,6 @@ from drainwise.facts.errors import UsageError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import Resources, bucket_of
 from drainwise.launch.choice.work import (
-    BLOCKED,
     DONE,
     FAILED,
     OVER,
@@ -152,44 +151,6 @@ def test_a_failure_skips_what_comes_after_it_and_nothing_else() -> None:
     assert sorted(played(engine)) == ["d", "e"] and not engine.unfinished
 
 
-def test_jobs_may_be_added_while_others_run() -> None:
-    """A new job raises the pressure of what is before it, in time for the next choice."""
-    engine = engine_of(work("a", expected=1), work("b", expected=2))
-    assert next_name(engine) == "b"
-    engine.add([work("late", "a", expected=5)])
-    assert next_name(engine) == "a"
-    engine.start(engine.graph.find("a"), 0.0)
-    engine.succeeded(engine.graph.find("a"), 1.0)
-    assert next_name(engine) == "late"
-    engine.add([work("later", "a", expected=9)])
-    assert next_name(engine) == "later"
-
-
-def test_dependencies_may_be_added_while_others_run() -> None:
-    engine = engine_of(work("a", expected=3), work("b", expected=2), work("c", expected=1))
-    a, b, c = engine.graph.jobs
-    engine.put_before(a, [c])
-    assert a.state == BLOCKED and next_name(engine) == "c"
-    engine.put_before(a, [c])
-    assert a.missing == 1
-    engine.start(b, 0.0)
-    with pytest.raises(UsageError, match="'b' has started"):
-        engine.put_before(b, [c])
-    with pytest.raises(UsageError, match=r"in a circle.*'a' comes after 'c' comes after 'a'"):
-        engine.put_before(c, [b, a])
-    engine.failed(b, "ended with 1")
-    engine.put_before(c, [b])
-    assert (c.state, a.state) == (SKIPPED, SKIPPED) and not engine.unfinished
-
-
-def test_a_dependency_brings_a_job_into_a_request_that_did_not_need_it() -> None:
-    engine = Engine()
-    engine.add([work("target"), work("other", expected=4)])
-    engine.request(targets=["target"])
-    engine.put_before(engine.graph.find("target"), [engine.graph.find("other")])
-    assert played(engine) == ["other", "target"]
-
-
 @pytest.mark.parametrize(
     ("works", "said"),
     [
@@ -207,7 +168,6 @@ def test_what_is_no_graph_is_refused_and_nothing_of_it_is_kept(works: Sequence[W
     with pytest.raises(UsageError, match=said):
         engine.add(works)
     assert [job.name for job in engine.graph.jobs] == ["old"] and played(engine) == ["old"]
-    engine.add([work("a", "old")])
 
 
 def test_a_long_cycle_is_found_and_told_in_a_line() -> None:
@@ -255,15 +215,6 @@ def test_what_is_before_a_skipped_target_is_run_all_the_same() -> None:
         assert engine.over == 3
 
 
-def test_what_is_remembered_of_a_job_that_came_later_counts() -> None:
-    engine = engine_of(work("a", expected=5))
-    [late] = engine.add([work("late", expected=1)])
-    engine.remember(late, 500.0)
-    assert engine.stale
-    engine.reckon()
-    assert next_name(engine) == "late" and engine.expect(0.0) == 505.0
-
-
 def graphs(largest: int = 25) -> st.SearchStrategy[list[Work]]:
     """Acyclic graphs; a job comes after earlier ones."""
 
@@ -300,13 +251,9 @@ def plain_pressures(engine: Engine) -> dict[str, float]:
 def test_any_graph_runs_in_order_and_never_beyond_what_there_is(
     works: list[Work], dice: random.Random, cores: int
 ) -> None:
-    """Jobs that come in parts, fail, vanish and end at will: each starts after those before it, sums never overshoot,
+    """Jobs that fail, vanish and end at will: each starts after those before it, sums never overshoot,
     and each choice is the highest pressure among those that lead their buckets and fit."""
-    engine = Engine()
-    engine.request()
-    cut = dice.randrange(len(works) + 1)
-    engine.add(works[:cut])
-    rest = works[cut:]
+    engine = engine_of(*works)
     running: list[LaunchJob] = []
     for _ in range(20 * len(works)):
         free = cores - sum(job.reserved.cpu for job in running)
@@ -338,22 +285,14 @@ def test_any_graph_runs_in_order_and_never_beyond_what_there_is(
                 engine.again(job)
             else:
                 engine.failed(job, "ended with 1")
-        elif rest:
-            engine.add([rest.pop(0)])
         assert {job.index for job in engine.graph.jobs if job.state == STARTED} == set(engine.started)
-    if not rest and not running:
+    if not running:
         assert engine.unfinished == any(job.state not in OVER for job in engine.graph.jobs)
 
 
-@given(graphs(10), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=8))
-def test_pressures_stay_right_when_dependencies_are_added(works: list[Work], pairs: list[tuple[int, int]]) -> None:
+@given(graphs(10))
+def test_pressures_are_right_and_nothing_starts_before_what_it_comes_after(works: list[Work]) -> None:
     engine = engine_of(*works)
-    for one, other in pairs:
-        if one < len(works) and other < len(works):
-            try:
-                engine.put_before(engine.graph.jobs[one], [engine.graph.jobs[other]])
-            except UsageError:
-                continue
     known = plain_pressures(engine)
     [request] = engine.requests
     assert {job.name: request.pressure(job) for job in engine.graph.jobs} == pytest.approx(known)

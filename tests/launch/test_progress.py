@@ -6,7 +6,7 @@ import pytest
 
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.work import Work
-from drainwise.launch.run.progress import Progress
+from drainwise.launch.run.runner import Progress
 
 
 def engine_of(count: int, targets: list[str] | None = None) -> Engine:

@@ -19,7 +19,7 @@ from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.choice.work import DONE, FAILED, READY, SKIPPED, STARTED, Work
 from drainwise.launch.run import takeover as handover
-from drainwise.launch.run.additions import recall
+from drainwise.launch.run.earlier_runs import recall
 from drainwise.launch.run.runner import Intervals, LaunchRunner
 from drainwise.launch.run.starts import Starts
 from drainwise.launch.run.store import Store
@@ -49,6 +49,7 @@ class Launch:
         works: Iterable[Work],
         take_up: bool = True,
         at_once: int | None = None,
+        other: MadeUpSystem | None = None,
     ) -> None:
         (directory / "out").mkdir(exist_ok=True)
         self.said: list[str] = []
@@ -57,12 +58,12 @@ class Launch:
         self.store = Store(str(directory))
         self.engine = Engine(self.store.rules())
         self.engine.add(works)
-        self.earlier = recall(self.engine, self.store, self.engine.graph.jobs)
+        self.earlier = recall(self.engine, self.store)
         self.engine.request()
-        starts = Starts({}, str(directory / "out"), str(directory / "jobs.jsonl"))
+        starts = Starts({}, str(directory / "out"))
         self.runner = LaunchRunner(
             self.engine,
-            {"made-up": system},
+            {"made-up": system, **({} if other is None else {"other": other})},
             self.store,
             starts,
             "state",
@@ -331,9 +332,7 @@ def test_a_job_that_goes_elsewhere_now_is_ended_where_it_was(tmp_path: Path) -> 
     launch = Launch(tmp_path, system, [work("a", seconds=50)])
     launch.rounds(3)
     launch.crash()
-    launch = Launch(tmp_path, system, [work("a", seconds=50)._replace(backend="other")])
-    launch.runner._backends = {"made-up": system, "other": other}
-    launch.runner._open_states()
+    launch = Launch(tmp_path, system, [work("a", seconds=50)._replace(backend="other")], other=other)
     for _ in range(60):
         launch.rounds(1)
         other.wait(1.0)
@@ -351,11 +350,12 @@ def test_anew_ends_what_still_runs(tmp_path: Path) -> None:
 
 
 def test_new_indications_are_told_of_those_that_wait(tmp_path: Path) -> None:
-    """A job comes that makes the chain behind a waiting one longer: its priority there becomes an earlier date."""
+    """The chain behind a waiting one is expected to take longer: its priority there becomes an earlier date."""
     system = MadeUpSystem(slots=0, max_queued=5)
-    launch = Launch(tmp_path, system, [work("a", seconds=5), work("b", seconds=5)])
+    launch = Launch(tmp_path, system, [work("a", seconds=5), work("b", seconds=5), work("behind", "b", seconds=5)])
     launch.rounds(2)
-    launch.engine.add([work("behind", "b", seconds=500)])
+    launch.engine.remember(launch.engine.graph.find("behind"), 500.0)
+    launch.engine.reckon()
     launch.rounds(2)
     told = {system.jobs[tag].name: when for tag, when in system.priorities.items()}
     assert told["b"] < told["a"] - 400 and system.moves >= 1
@@ -375,19 +375,9 @@ def test_a_job_is_told_what_it_was_given(tmp_path: Path) -> None:
     system = MadeUpSystem()
     seen: list[Start] = []
     system.at_start = seen.append
-    launch = Launch(tmp_path, system, [])
-    launch.engine.add(
-        [
-            Work(
-                "a;b",
-                ("work", "1"),
-                resources=Resources(2, 100, 5, (("gpu.a100", 1),)),
-                backend="made-up",
-                environment=(("X", "1"),),
-            )
-        ]
-    )
-    launch.run()
+    resources = Resources(2, 100, 5, (("gpu.a100", 1),))
+    only = Work("a;b", ("work", "1"), resources=resources, backend="made-up", environment=(("X", "1"),))
+    Launch(tmp_path, system, [only]).run()
     [start] = seen
     assert start.environment == {
         "X": "1",
@@ -396,7 +386,6 @@ def test_a_job_is_told_what_it_was_given(tmp_path: Path) -> None:
         "DRAINWISE_TMP": "5",
         "DRAINWISE_RESOURCE_GPU_A100": "1",
         "DRAINWISE_LAUNCH_JOB": "a;b",
-        "DRAINWISE_LAUNCH_JOBS": f"{tmp_path}/jobs.jsonl",
     }
     assert os.path.dirname(start.stdout) == f"{tmp_path}/out" and ";" not in start.stdout
     assert start.tag.startswith("state-") and len(start.tag) <= 64
@@ -468,7 +457,8 @@ def test_while_a_limit_is_reached_polls_kills_and_priorities_go_on(tmp_path: Pat
     launch.rounds(10)
     waiting = [system.jobs[tag].name for tag in system._waiting()]
     tries = system.tries
-    launch.engine.add([work("behind", waiting[-1], seconds=900)])
+    launch.engine.remember(launch.engine.graph.find(waiting[-1]), 900.0)
+    launch.engine.reckon()
     launch.rounds(100)
     assert system.tries - tries <= 6 and len(system.jobs) - len(system.ended) == 3
     told = {system.jobs[tag].name: when for tag, when in system.priorities.items()}
@@ -486,9 +476,7 @@ def test_a_limit_of_one_backend_is_none_of_another(tmp_path: Path) -> None:
     system, other = MadeUpSystem(), MadeUpSystem()
     system.limit = 0
     works = [work("a"), *(work(f"b{n}")._replace(backend="other") for n in range(8))]
-    launch = Launch(tmp_path, system, works)
-    launch.runner._backends = {"made-up": system, "other": other}
-    launch.runner._open_states()
+    launch = Launch(tmp_path, system, works, other=other)
     for _ in range(25):
         launch.rounds(1)
         other.wait(1.0)
@@ -498,11 +486,10 @@ def test_a_limit_of_one_backend_is_none_of_another(tmp_path: Path) -> None:
 def test_a_submission_that_never_answers_does_not_hide_how_others_fare(tmp_path: Path) -> None:
     """They are seen to end, though their batch system is silent about one job; that is said once."""
     system = MadeUpSystem(slots=9, max_queued=9)
-    launch = Launch(tmp_path, system, [work(f"j{n}", seconds=3) for n in range(4)])
-    launch.rounds(2)
     system.hangs.add("poison")
-    launch.engine.add([work("poison", seconds=100)])
-    launch.rounds(6)
+    works = [*(work(f"j{n}", seconds=3) for n in range(4)), work("poison", "j0", seconds=100)]
+    launch = Launch(tmp_path, system, works)
+    launch.rounds(8)
     assert [state for state in launch.states().values() if state == DONE] == [DONE] * 4
     launch.rounds(100)
     assert system.tries < 20 and len(launch.said) == 1

@@ -48,7 +48,7 @@ def test_amounts_are_told_by_name() -> None:
 def test_what_may_pass_is_no_fault_of_the_job(tmp_path: Path) -> None:
     """HOSTILE 28: no descriptors left. A directory that is not there is no matter of waiting."""
     [job] = Graph().add([Work("a", ("true",))])
-    starts = Starts({}, str(tmp_path), "")
+    starts = Starts({}, str(tmp_path))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
@@ -58,4 +58,4 @@ def test_what_may_pass_is_no_fault_of_the_job(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert starts.start_of(job, "t", 0.0, 0.0).stdout == f"{tmp_path}/a.out"
     with pytest.raises(OSError, match="No such file"):
-        Starts({}, f"{tmp_path}/none", "").start_of(job, "t", 0.0, 0.0)
+        Starts({}, f"{tmp_path}/none").start_of(job, "t", 0.0, 0.0)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.work import DONE, Work, digest_of
-from drainwise.launch.run.additions import recall
+from drainwise.launch.run.earlier_runs import recall, take_in_unseen_ends
 from drainwise.launch.run.starts import tag_of
 from drainwise.launch.run.store import Store
-from drainwise.launch.run.unseen_ends import take_in_unseen_ends
 
 WORKS = [Work("a", ("true",)), Work("b", ("true",), after=("a",)), Work("c", ("false",))]
 
@@ -28,7 +27,7 @@ def done_by(directory: Path, content: bytes, again: bool = False) -> dict[str, f
     engine = Engine()
     engine.add(WORKS)
     take_in_unseen_ends(engine, store, str(path), again)
-    recall(engine, store, engine.graph.jobs)
+    recall(engine, store)
     store.close()
     assert not path.read_bytes()
     return {job.name: job.seconds for job in engine.graph.jobs if job.state == DONE}

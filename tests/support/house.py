@@ -90,7 +90,7 @@ HOUSE = {
     "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
     "estimate.records": Room(JOB, "job's user, anybody", "facts"),
     "validate": Room(USER, "user", "common facts launch launch.choice processes"),
-    "launch": Room(USER, "user", "facts launch.choice"),
+    "launch": Room(USER, "user", "common facts launch.choice"),
     "launch.choice": Room(EVERYWHERE, "anybody", "facts"),
     "launch.files": Room(USER, "user", "common facts launch.choice"),
     "launch.this_machine": Room(USER, "user", "common facts launch launch.choice processes"),

@@ -18,7 +18,7 @@ from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
 from drainwise.estimate.records.record import lines_in, opened
 from drainwise.estimate.scouts import figure_called
-from drainwise.estimate.settings import DOCUMENT, PROFILES, Settings, settings_from
+from drainwise.estimate.settings import Settings, settings_from
 from drainwise.estimate.spread import Spread
 from drainwise.estimate.survey import P90, Survey
 from drainwise.estimate.swf import Compared
@@ -154,9 +154,11 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.swf is not None:
         return _compare(args.swf, args.json)
-    settings = Settings(profile=args.profile)
+    if args.profile == "panda":
+        raise UsageError("--profile panda: those figures are made by scripts/panda_figures.py of the source now")
+    settings = Settings()
     if args.settings:
-        settings, unused = settings_from(_object(args.settings), args.settings, args.activity, args.profile)
+        settings, unused = settings_from(_object(args.settings), args.settings, args.activity)
         _tell_unused(args.settings, dict.fromkeys(unused, 1))
     parameters, seen = {}, Counter[str]()
     for task, found in _object(args.tasks).items() if args.tasks else ():
@@ -248,12 +250,7 @@ COMMAND = Command(
         option("--tasks FILE", "JSON: task (* for all others) → parameters, JEDI's names"),
         option("--settings FILE", "JSON: SCOUT_… and the like, as in PanDA's gdpconfig"),
         option("--activity A", "whose settings count, such as user or managed", default=""),
-        option(
-            "--profile",
-            "whose figures: JEDI's document's, or those of PanDA as it runs today",
-            choices=PROFILES,
-            default=DOCUMENT,
-        ),
+        option("--profile", argparse.SUPPRESS, choices=("document", "panda")),
         option("--task T", "show this task only"),
         option("--json", "print JSON: all estimates, verdicts and error ratios"),
         option("--plot FILE", "write expected against real run times there, as .svg or .html"),

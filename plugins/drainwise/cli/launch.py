@@ -11,33 +11,27 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TextIO
 
 from drainwise.cli.arguments import whole
 from drainwise.cli.command_line.options import Command, option
-from drainwise.cli.screen.layout import headings_of, standard_output, table
 from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError, PoolUnreachable, UsageError
 from drainwise.launch.backend import Backend, LaunchPlace
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.work import BLOCKED, DONE, FAILED, READY, SKIPPED, STARTED
-from drainwise.launch.files.backend_options import options_by_backend
 from drainwise.launch.files.job_reader import LOCAL
-from drainwise.launch.files.launch_file import LaunchFile, load_launch
-from drainwise.launch.run.additions import Additions, recall
-from drainwise.launch.run.forecast import Planned, at_once, forecast, placed
-from drainwise.launch.run.progress import Progress, span
+from drainwise.launch.files.launch_file import LaunchFile, load_launch, options_by_backend
+from drainwise.launch.run.earlier_runs import recall, take_in_unseen_ends
 from drainwise.launch.run.route import Routes
-from drainwise.launch.run.runner import LaunchRunner
+from drainwise.launch.run.runner import LaunchRunner, Progress
 from drainwise.launch.run.starts import Starts
-from drainwise.launch.run.state_directory import JOBS, StateDirectory
-from drainwise.launch.run.store import FILE, OpenStart, Store
-from drainwise.launch.run.unseen_ends import take_in_unseen_ends
+from drainwise.launch.run.state_directory import FORMER_JOBS, StateDirectory
+from drainwise.launch.run.store import OpenStart, Store
 from drainwise.launch.this_machine.process import end_escaped
-from drainwise.launch.this_machine.slots import pool_of
 from drainwise.systems.find import named, offering
 from drainwise.systems.system import System
 
@@ -45,7 +39,6 @@ _EVERY = 0.2
 _SHARE = 20
 """The bar takes a twentieth of the time at most."""
 _COLUMNS = 80
-_SHOWN = 1000
 
 
 class Console:
@@ -113,54 +106,6 @@ def check_written(fault: OSError | None) -> None:
         raise PoolError(f"the result cannot be written: {fault.strerror}")
 
 
-def plan_lines(planned: Sequence[Planned], earlier: int, at_once: Mapping[str, int]) -> list[str]:
-    """Write the plan as a table, its first thousand starts. at_once: how many run in systems without a pool."""
-    headings = headings_of(">start", ">expected", ">pressure", ">cpu", ">mem MB", "backend", "job~")
-    rows = [
-        (
-            span(one.start),
-            span(one.job.ete),
-            span(one.pressure),
-            str(one.job.reserved.cpu),
-            str(one.job.reserved.mem),
-            one.job.work.backend,
-            printable(one.job.name),
-        )
-        for one in planned[:_SHOWN]
-    ]
-    lines, _ = table(headings, rows, standard_output())
-    more = f" (the first {_SHOWN} are shown)" if len(planned) > _SHOWN else ""
-    end = max((one.start + one.job.ete for one in planned), default=0.0)
-    done = f", {earlier} are done already" if earlier else ""
-    systems = " and ".join(f"{name} runs up to {count} of them at once" for name, count in at_once.items())
-    given = f", if {systems}" if systems else ""
-    return [*lines, f"{len(planned)} jobs would run{more}{done}; all done after {span(end)}{given}"]
-
-
-def plan_json(
-    planned: Sequence[Planned], earlier: int, at_once: Mapping[str, int], pool: Mapping[str, int]
-) -> dict[str, object]:
-    """Write the plan for programs; times in seconds from the beginning."""
-    return {
-        "jobs": [
-            {
-                "name": one.job.name,
-                "backend": one.job.work.backend,
-                "start": round(one.start, 3),
-                "expected": round(one.job.ete, 3),
-                "pressure": round(one.pressure, 3),
-                "resources": one.job.reserved.as_dict(),
-                "bucket": one.job.bucket.as_dict(),
-            }
-            for one in planned
-        ],
-        "done_earlier": earlier,
-        "local": dict(pool),
-        "at_once": dict(at_once),
-        "seconds": round(max((one.start + one.job.ete for one in planned), default=0.0), 3),
-    }
-
-
 def result_lines(engine: Engine, earlier: int) -> list[str]:
     """Return the number of jobs by their ends, in a line."""
     counts = _counts(engine)
@@ -174,8 +119,8 @@ def result_lines(engine: Engine, earlier: int) -> list[str]:
     return [", ".join(parts)]
 
 
-def result_json(engine: Engine, starts: Starts, earlier: int, refused: int) -> dict[str, object]:
-    """Return the end of each job, for programs; times in seconds. refused: how many that were added were wrong."""
+def result_json(engine: Engine, starts: Starts, earlier: int) -> dict[str, object]:
+    """Return the end of each job, for programs; times in seconds."""
     return {
         "jobs": [
             {
@@ -191,7 +136,6 @@ def result_json(engine: Engine, starts: Starts, earlier: int, refused: int) -> d
         ],
         "counts": _counts(engine),
         "done_earlier": earlier,
-        "refused": refused,
     }
 
 
@@ -208,16 +152,15 @@ _INTERRUPTED = 128
 
 
 def run(args: argparse.Namespace) -> int:
-    """Launch, or show the plan; the exit code. Raises UsageError, PoolError."""
+    """Launch; return the exit code. Raises UsageError, PoolError."""
+    if args.dry_run:
+        raise UsageError("--dry-run: a launch is no longer planned in advance, and nothing was started; leave it out")
     gc.disable()  # a million jobs are no garbage, and would be gone through again and again
     try:
         if args.backend:
             named(args.backend, System.open_backend, "--backend")
         launch = load_launch(args.file, None if args.backend == LOCAL else args.backend)
-        directory = args.state or args.file + STATE
-        if args.dry_run:
-            return _plan(args, launch, directory)
-        state = StateDirectory(directory)
+        state = StateDirectory(args.state or args.file + STATE)
         try:
             with contextlib.closing(state.open_store(args.again)) as store:
                 return _launch(args, launch, state, store)
@@ -240,22 +183,26 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         engine.add(map(routes.place, launch.works))
         if LOCAL not in routes.backends:  # which ends what a killed launch has left here when it is opened
             end_escaped(tag)
-        additions = Additions(state.jobs, engine, store, launch.reader, routes.place, console.say)
-        additions.mend()
-        additions.look_first()
+        if os.path.exists(former := f"{state.path}/{FORMER_JOBS}"):
+            console.say(
+                f"{former}: jobs that jobs add are run no more: write them into {args.file}, and remove this file"
+            )
         take_in_unseen_ends(engine, store, state.unseen, args.again)
-        earlier = recall(engine, store, engine.graph.jobs)
+        earlier = recall(engine, store)
         launch.request(engine, args.targets)
-
-        def look() -> None:
-            state.must_hold()
-            additions.look()
-
         gc.freeze()
         gc.enable()
-        starts = Starts(os.environ, state.output, state.jobs)
+        starts = Starts(os.environ, state.output)
         runner = LaunchRunner(
-            engine, routes.backends, store, starts, tag, console.say, look, take_up=not args.again, at_once=args.jobs
+            engine,
+            routes.backends,
+            store,
+            starts,
+            tag,
+            console.say,
+            state.must_hold,
+            take_up=not args.again,
+            at_once=args.jobs,
         )
         with _ended_by_signals(runner) as caught:
             try:
@@ -266,7 +213,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         routes.close()
         console.clear()
     if args.json:
-        text = json_text(document("launch", result_json(engine, starts, earlier, additions.refused)))
+        text = json_text(document("launch", result_json(engine, starts, earlier)))
     else:
         text = "\n".join(result_lines(engine, earlier))
     unwritten = put(f"{text}\n", sys.stdout)
@@ -274,7 +221,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         return _INTERRUPTED + caught[0]
     check_written(unwritten)
     wanted = [job for request in engine.requests for job in request.targets or engine.graph.jobs]
-    return 0 if not additions.refused and all(job.state == DONE for job in wanted) else 1
+    return 0 if all(job.state == DONE for job in wanted) else 1
 
 
 def _open_again(routes: Routes, starts: Iterable[OpenStart]) -> None:
@@ -332,38 +279,6 @@ def _ended_by_signals(runner: LaunchRunner) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
-    """Print the plan: start times of jobs. Nothing is started, queried or written."""
-    pools: dict[str, Mapping[str, int] | None] = {one.name: None for one in offering(System.open_backend)}
-    scratch = directory if os.path.isdir(directory) else os.path.dirname(os.path.abspath(args.file))
-    pools[LOCAL] = pool = pool_of(launch.backends.get(LOCAL, {}), scratch, args.file)
-    store = None
-    if os.path.exists(f"{directory}/{FILE}"):
-        with contextlib.suppress(*[UsageError] if args.again else []):  # a state that --again would replace
-            store = Store(directory)
-    try:
-        engine = Engine(store.rules() if store else None)
-        place_here = partial(placed, pools=pools, only_here=args.backend == LOCAL)
-        engine.add(map(place_here, launch.works))
-        if store and not args.again:
-            Additions(
-                f"{directory}/{JOBS}", engine, store, launch.reader, place_here, Console(sys.stderr).say
-            ).look_first()
-        earlier = recall(engine, store, engine.graph.jobs, args.again) if store else 0
-    finally:
-        if store:
-            store.close()
-    launch.request(engine, args.targets)
-    planned = forecast(engine, pools, args.jobs)
-    assumed = at_once(planned, pools)
-    if args.json:
-        text = json_text(document("launch plan", plan_json(planned, earlier, assumed, pool)))
-    else:
-        text = "\n".join(plan_lines(planned, earlier, assumed))
-    check_written(put(f"{text}\n", sys.stdout))
-    return 0
-
-
 _ABOUT = "run a list of jobs with dependencies: on this machine or in a batch system"
 COMMAND = Command(
     _ABOUT,
@@ -387,7 +302,7 @@ COMMAND = Command(
         option("-j --jobs N", "at most so many jobs at once in each backend", whole(1, 10**9)),
         option("--state DIRECTORY", f"what is known so far (default: FILE{STATE})"),
         option("--again", "do everything anew; how long it takes is remembered"),
-        option("--dry-run", "show what would start when, and start nothing"),
+        option("--dry-run", argparse.SUPPRESS),
         option("--json", "print JSON"),
     ),
     run,

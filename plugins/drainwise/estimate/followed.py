@@ -17,7 +17,7 @@ from typing import Protocol
 
 from drainwise.estimate.parameters import DEFAULT_CORE_POWER, Parameters
 from drainwise.estimate.records.pilot_records import Pairing
-from drainwise.estimate.records.record import LONGEST_LINE, TOO_LONG, Finished, finished_of, json_of
+from drainwise.estimate.records.record import LONGEST_LINE, NOT_JSON, TOO_LONG, Finished, json_of, sound_one
 from drainwise.estimate.run_times import kind_of
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.survey import ALL_OTHERS, Survey
@@ -139,13 +139,12 @@ class FollowedRecords:
         if not line.strip():
             return None
         found = json_of(line) if len(line) <= LONGEST_LINE else TOO_LONG
+        if found in (TOO_LONG, NOT_JSON):
+            self.skips[str(found)] += 1
+            return None
         if isinstance(found, dict) and "event" in found:
             return self._pairing.take_object(found)
-        one = found if isinstance(found, str) else finished_of(found)
-        if isinstance(one, Finished):
-            return one
-        self.skips[one] += 1
-        return None
+        return sound_one(found, self.skips)
 
 
 def core_power_here(environment: Mapping[str, str], cores: int) -> float | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from drainwise.estimate.exhausted import EXTERNAL, RETRIED, Evidence, TaskVerdict, verdicts
 from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.profiles import figures_of
 from drainwise.estimate.quantities import core_power_of
 from drainwise.estimate.records.record import Finished
 from drainwise.estimate.run_times import RunTimes, kind_of
@@ -113,7 +112,7 @@ class Task:
     def _estimate(self, name: str) -> None:
         if self._sample is None:
             return
-        figures = figures_of(self._sample, self._settings)
+        figures = self._sample.figures(self._settings)
         found = self._judge(self._sample.jobs, figures)
         known = {figure.name for figure in figures}
         missing = tuple(figure for figure in self._sample.missing() if figure.name not in known)

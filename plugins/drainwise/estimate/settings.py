@@ -11,12 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from drainwise.common.typed_table import Kind, choice, in_file, number, optional, read_value, truth, whole
+from drainwise.common.typed_table import Kind, in_file, number, optional, read_value, truth, whole
 
 LARGEST_SETTING = 1e15
-DOCUMENT, PANDA = "document", "panda"
-PROFILES = (DOCUMENT, PANDA)
-"""Whose figures they are: those of JEDI's document, or those of panda-server as it is run today."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,7 @@ class Settings:
     scout_mem_leak_per_core: kB/s. scout_short_exectime: minutes. scout_num_short and scout_num_cpu_inefficient: tenths
     of the scouts. scout_thr_*, new_jobs_cutoff: expected new jobs. scout_low_cpu_efficiency, min_cpu_efficiency: per
     cent. scout_max_io_intensity_for_exhausted: kB/s. ram_thr_exausted: GB per core, 1000-based.
-    scout_wrong_cputime_threshold: factor. The rest: jobs, attempts or a share of 1. profile: one of PROFILES, not of
-    gdpconfig.
+    scout_wrong_cputime_threshold: factor. The rest: jobs, attempts or a share of 1.
     """
 
     scout_cputime_rank: float = 95
@@ -58,7 +54,6 @@ class Settings:
     max_external_failures: float | None = 5
     abuse_factor: float = 2
     outsized_factor: float = 10
-    profile: str = DOCUMENT
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -72,8 +67,6 @@ _OPTIONAL = {field.name for field in fields(Settings) if "None" in str(field.typ
 def _kind(name: str) -> Kind[Any]:
     if name == "scout_change_sr":
         return truth()
-    if name == "profile":
-        return choice(*PROFILES)
     if name in {"scouts", "first_jobs"}:
         return whole(1, 1_000_000)
     amount = number(0, 100 if name in _PER_CENT else 1 if name == "max_failure_rate" else LARGEST_SETTING)
@@ -83,16 +76,14 @@ def _kind(name: str) -> Kind[Any]:
 _KINDS = {field.name: _kind(field.name) for field in fields(Settings)}
 
 
-def settings_from(
-    found: Mapping[str, object], file: str, activity: str = "", profile: str = DOCUMENT
-) -> tuple[Settings, tuple[str, ...]]:
+def settings_from(found: Mapping[str, object], file: str, activity: str = "") -> tuple[Settings, tuple[str, ...]]:
     """Return the settings that `found` has under JEDI's names, the others at their defaults; and the names not used.
 
     activity: such as `user` or `managed`; keys of other activities change nothing, nor do names that no rule knows.
     Raises ConfigurationError, which names file, key and value, for a value that is none.
     """
-    known = {field.name.upper(): field.name for field in fields(Settings) if field.name != "profile"}
-    values: dict[str, Any] = {"profile": profile}
+    known = {field.name.upper(): field.name for field in fields(Settings)}
+    values: dict[str, Any] = {}
     unused: list[str] = []
     suffix = f"_{activity}" if activity else ""
     # Those with the activity come last, so that they hold.

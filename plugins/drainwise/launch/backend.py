@@ -7,13 +7,16 @@ only said by an answer.
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from drainwise.facts.errors import UsageError
+from drainwise.common.bounded_command import Answer, Running
+from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.launch.choice.resources import Resources
 
 WAITING, RUNNING, DONE, VANISHED = "waiting", "running", "done", "vanished"
@@ -140,6 +143,47 @@ class Queueing:
 
     def close(self) -> None:
         """See `Backend`."""
+
+
+_TAG = re.compile(r"\.([A-Za-z0-9_-]{1,64})\Z")
+
+
+def tag_of(name: str) -> str:
+    """Return the tag with which a job's name in a batch system ends, as `NAME.TAG`; "" for another's."""
+    match = _TAG.search(name)
+    return match[1] if match else ""
+
+
+class Commands:
+    """The commands of a batch system in the directory `place`, each of which has `seconds` for its answer.
+
+    is_none: whether one that ended did so for want of an answer, and was not refused. Each raises PoolUnreachable for a
+    command that is not there, hangs, or prints without end.
+    """
+
+    def __init__(
+        self, place: str, environment: Mapping[str, str], seconds: float, is_none: Callable[[Answer], bool]
+    ) -> None:
+        self._place, self._environment, self._seconds, self._is_none = place, environment, seconds, is_none
+
+    def answer(self, name: str, *words: str, stdin: str = "", until: str = "", ends: float = math.inf) -> Answer:
+        """Run a command. until: see `Running`. ends: when it has to have answered, of the monotonic clock."""
+        seconds = max(0.0, min(self._seconds, ends - time.monotonic()))
+        return Running([f"{self._place}/{name}", *words], self._environment, seconds, stdin, until=until).answer()
+
+    def ask(self, name: str, *words: str, ends: float = math.inf) -> str:
+        """Return the answer to a query. Raises PoolUnreachable where it failed."""
+        answer = self.answer(name, *words, ends=ends)
+        if answer.code != 0:
+            raise PoolUnreachable(f"{name} failed: {answer.complaint}")
+        return answer.text
+
+    def order(self, name: str, *words: str, stdin: str = "") -> Answer:
+        """Give an order; how it ended, well or refused. Raises PoolUnreachable for no answer."""
+        answer = self.answer(name, *words, stdin=stdin)
+        if answer.code < 0 or self._is_none(answer):
+            raise PoolUnreachable(f"{name} failed: {answer.complaint}")
+        return answer
 
 
 def option_words(options: str, backend: str) -> list[str]:

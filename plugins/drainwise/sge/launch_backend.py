@@ -8,10 +8,22 @@ import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 
-from drainwise.common.bounded_command import Answer, Running
+from drainwise.common.bounded_command import Answer
 from drainwise.common.printable import one_line
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Queueing, Start, in_parts
+from drainwise.launch.backend import (
+    DONE,
+    RUNNING,
+    VANISHED,
+    WAITING,
+    Commands,
+    JobState,
+    LaunchPlace,
+    Queueing,
+    Start,
+    in_parts,
+    tag_of,
+)
 from drainwise.launch.choice.resources import Resources
 from drainwise.sge.priority_steps import PrioritySteps
 from drainwise.sge.settings import LOWEST, SgeSettings, sge_settings
@@ -30,7 +42,7 @@ from drainwise.sge.states import (
     last_by_number,
     records_in,
 )
-from drainwise.sge.submission import pattern_of, qsub_arguments, qsub_script, tag_of, true_code, unfit
+from drainwise.sge.submission import pattern_of, qsub_arguments, qsub_script, true_code, unfit
 
 IN_ERROR = 126
 """Code of a job that Grid Engine put into its error state: it never ran."""
@@ -74,7 +86,7 @@ class SgeBackend(Queueing):
     def __init__(self, settings: SgeSettings, key: str, state: str = "") -> None:
         self._settings, self._key, self._state = settings, settings.repo_key or f"{key}:", state
         self.max_queued = settings.n_max_queued_jobs
-        self._commands = SgeCommands(settings)
+        self._commands = _commands(settings)
         self._user = pwd.getpwuid(os.getuid()).pw_name
         highest = settings.default_prio
         self._steps = PrioritySteps(highest, max(LOWEST, highest - settings.prio_span))
@@ -239,33 +251,16 @@ def _ending(record: Record) -> JobState:
     return JobState(DONE, code, record.wall, record.cpu, why)
 
 
-class SgeCommands:
-    """Grid Engine's commands, as [backends.sge] says where they are and what they need to know."""
+def _commands(settings: SgeSettings) -> Commands:
+    """Return Grid Engine's commands, with what they need to know: where they are, the cell, the cluster."""
+    environment = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
+    environment |= {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "SGE_ROOT": settings.root}
+    if settings.cell:
+        environment["SGE_CELL"] = settings.cell
+    if settings.cluster:
+        environment |= {"SGE_CLUSTER": settings.cluster, "SGE_CLUSTER_NAME": settings.cluster}
 
-    def __init__(self, settings: SgeSettings) -> None:
-        self._bin, self._seconds = settings.bin, settings.command_seconds
-        environment = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
-        environment |= {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "SGE_ROOT": settings.root}
-        if settings.cell:
-            environment["SGE_CELL"] = settings.cell
-        if settings.cluster:
-            environment |= {"SGE_CLUSTER": settings.cluster, "SGE_CLUSTER_NAME": settings.cluster}
-        self._environment = environment
+    def is_none(answer: Answer) -> bool:
+        return any(sign in answer.whole.lower() for sign in _NO_ANSWER)
 
-    def answer(self, name: str, *arguments: str, stdin: str = "") -> Answer:
-        """Run a command. Raises PoolUnreachable when it is not there, hangs, or prints without end."""
-        return Running([f"{self._bin}/{name}", *arguments], self._environment, self._seconds, stdin).answer()
-
-    def ask(self, name: str, *arguments: str) -> str:
-        """Return the answer to a query. Raises PoolUnreachable when there is none."""
-        answer = self.answer(name, *arguments)
-        if answer.code != 0:
-            raise PoolUnreachable(f"{name} failed: {answer.complaint}")
-        return answer.text
-
-    def order(self, name: str, *arguments: str, stdin: str = "") -> Answer:
-        """Give an order; how it ended, well or refused. Raises PoolUnreachable for no answer."""
-        answer = self.answer(name, *arguments, stdin=stdin)
-        if answer.code < 0 or any(sign in answer.whole.lower() for sign in _NO_ANSWER):
-            raise PoolUnreachable(f"{name} failed: {answer.complaint}")
-        return answer
+    return Commands(settings.bin, environment, settings.command_seconds, is_none)

@@ -21,7 +21,6 @@ _CLOSE = {":": ";", "/": "|", "\\": "|", "@": "&", "*": "+", "?": "!"}
 _UNSOUND = re.compile(r"[^A-Za-z0-9_.,;|&+!%=~^(){}<>#$-]")
 _FIRST = re.compile(r"[A-Za-z_]")
 _OPERATOR = re.compile(r"[^A-Za-z0-9_.;-]")
-_TAG = re.compile(r"\.([A-Za-z0-9_-]{1,64})\Z")
 
 
 def mangled(text: str) -> str:
@@ -40,12 +39,6 @@ def job_name(key: str, name: str, tag: str) -> str:
 def pattern_of(key: str) -> str:
     """Return the expression by which qacct finds all jobs of a key: what is an operator there is any character."""
     return _OPERATOR.sub("?", job_name(key, "", "").removesuffix(".")) + "*"
-
-
-def tag_of(name: str) -> str:
-    """Return the tag in a name that `job_name` made; "" for another's."""
-    match = _TAG.search(name)
-    return match[1] if match else ""
 
 
 HARD, SOFT = "hard", "soft"

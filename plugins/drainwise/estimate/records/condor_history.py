@@ -15,55 +15,24 @@ from drainwise.estimate.records.record import (
     TOO_LONG,
     UNFINISHED,
     Finished,
-    finished_of,
     json_of,
+    sound_one,
 )
 
 _COMPLETED, _REMOVED = 4, 3
 _KB, _MB = 1024, 1024**2
 _ASSIGNMENT = re.compile(rb"\s*([A-Za-z_]\w*) = (.*?)\s*")
 _WANTED = frozenset(
-    {
-        "ClusterId",
-        "ProcId",
-        "Owner",
-        "JobBatchName",
-        "DAGNodeName",
-        "JobStatus",
-        "JobStartDate",
-        "JobCurrentStartDate",
-        "CompletionDate",
-        "EnteredCurrentStatus",
-        "RemoteWallClockTime",
-        "CumulativeSuspensionTime",
-        "NumJobStarts",
-        "CpusProvisioned",
-        "RequestCpus",
-        "RemoteUserCpu",
-        "RemoteSysCpu",
-        "ProportionalSetSizeKb",
-        "ResidentSetSize_RAW",
-        "ResidentSetSize",
-        "MemoryUsage",
-        "DiskUsage_RAW",
-        "DiskUsage",
-        "BytesSent",
-        "BytesRecvd",
-        "BlockReadBytes",
-        "BlockWriteBytes",
-        "BlockReadKbytes",
-        "BlockWriteKbytes",
-        "ExitCode",
-        "ExitStatus",
-        "ExitBySignal",
-        "MaxWallTimeMins",
-        "MaxWallTimeMins_RAW",
-        "AllowedJobDuration",
-        "AllowedExecuteDuration",
-        "Events",
-        "nEvents",
-        "CorePower",
-    }
+    (
+        *("ClusterId", "ProcId", "Owner", "JobBatchName", "DAGNodeName", "JobStatus", "NumJobStarts"),
+        *("JobStartDate", "JobCurrentStartDate", "CompletionDate", "EnteredCurrentStatus"),
+        *("RemoteWallClockTime", "CumulativeSuspensionTime", "CpusProvisioned", "RequestCpus"),
+        *("RemoteUserCpu", "RemoteSysCpu", "ProportionalSetSizeKb", "ResidentSetSize_RAW", "ResidentSetSize"),
+        *("MemoryUsage", "DiskUsage_RAW", "DiskUsage", "BytesSent", "BytesRecvd"),
+        *("BlockReadBytes", "BlockWriteBytes", "BlockReadKbytes", "BlockWriteKbytes"),
+        *("ExitCode", "ExitStatus", "ExitBySignal", "MaxWallTimeMins", "MaxWallTimeMins_RAW"),
+        *("AllowedJobDuration", "AllowedExecuteDuration", "Events", "nEvents", "CorePower"),
+    )
 )
 """Attributes that are read; of a long form nothing else is kept."""
 
@@ -128,11 +97,8 @@ def _sound(ad: Mapping[str, object], skips: Counter[str]) -> Iterator[Finished]:
     if status not in (_COMPLETED, _REMOVED):
         skips[UNFINISHED] += 1
         return
-    one = finished_of(_record(ad, status == _COMPLETED))
-    if isinstance(one, Finished):
+    if one := sound_one(_record(ad, status == _COMPLETED), skips):
         yield one
-    else:
-        skips[one] += 1
 
 
 def _record(ad: Mapping[str, object], completed: bool) -> dict[str, object]:

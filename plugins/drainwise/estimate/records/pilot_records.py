@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from drainwise.estimate.records.record import NOT_AN_OBJECT, NOT_JSON, TOO_MANY_OPEN, Finished, finished_of, json_of
+from drainwise.estimate.records.record import NOT_AN_OBJECT, NOT_JSON, TOO_MANY_OPEN, Finished, json_of, sound_one
 
 MOST_OPEN = 100_000
 """Payloads that may run at a time in all pilots of a file; the one that started first is given up."""
@@ -52,11 +52,7 @@ class Pairing:
         if start is None:
             self._skips[_NO_START] += 1
             return None
-        one = finished_of(_record(start, found, _ENDED[event]))
-        if isinstance(one, Finished):
-            return one
-        self._skips[one] += 1
-        return None
+        return sound_one(_record(start, found, _ENDED[event]), self._skips)
 
     def running(self, now: float) -> Iterator[tuple[str, float]]:
         """Yield task and seconds of what has started and not ended at `now`, UNIX s.

@@ -75,20 +75,9 @@ class Finished(NamedTuple):
 
 
 NUMBERS = (
-    "events",
-    "files",
-    "core_power",
-    "cpu_seconds",
-    "memory_bytes",
-    "leak_bytes_per_second",
-    "input_bytes",
-    "output_bytes",
-    "read_bytes",
-    "written_bytes",
-    "work_bytes",
-    "requested_seconds",
-    "secondary_input_bytes",
-    "largest_output_bytes",
+    *("events", "files", "core_power", "cpu_seconds", "memory_bytes", "leak_bytes_per_second"),
+    *("input_bytes", "output_bytes", "read_bytes", "written_bytes", "work_bytes"),
+    *("requested_seconds", "secondary_input_bytes", "largest_output_bytes"),
 )
 """The optional numbers of a record, 0 or more, in the order of `Finished`."""
 FLAGS = ("external", "copied_to_scratch", "pseudo_input")
@@ -129,6 +118,15 @@ def finished_of(found: object) -> Finished | str:
         return BAD_STATE
     flags = (get("external") is True, get("copied_to_scratch") is True, get("pseudo_input") is True)
     return _new(Finished, (task, start, end, state == "finished", cores, *numbers, *flags))
+
+
+def sound_one(found: object, skips: Counter[str]) -> Finished | None:
+    """Return the payload that a JSON object describes; None for one that is not sound, which is counted."""
+    one = finished_of(found)
+    if isinstance(one, Finished):
+        return one
+    skips[one] += 1
+    return None
 
 
 def lines_in(stream: BinaryIO, skips: Counter[str]) -> Iterator[bytes]:

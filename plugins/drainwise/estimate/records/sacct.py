@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from drainwise.estimate.records.record import NOT_A_ROW, UNFINISHED, Finished, finished_of
+from drainwise.estimate.records.record import NOT_A_ROW, UNFINISHED, Finished, sound_one
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import parse_amount, parse_clock
 
@@ -81,7 +81,7 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
     ran = parse_clock(job.get("ElapsedRaw", "")) if job.get("ElapsedRaw") else parse_clock(job.get("Elapsed", ""))
     if start is not None and end is not None and ran is not None and end >= start:
         end = start + ran
-    one = finished_of(
+    one = sound_one(
         {
             "task": _task(job),
             "state": "finished" if state == "COMPLETED" else "failed",
@@ -94,12 +94,11 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
             "memory_bytes": sizes["MaxRSS"],
             **{name: sizes[column] for column, name in _DISK.items()},
             "requested_seconds": _requested(job),
-        }
+        },
+        skips,
     )
-    if isinstance(one, Finished):
+    if one is not None:
         yield one
-    else:
-        skips[one] += 1
 
 
 def _task(job: dict[str, str]) -> str | None:

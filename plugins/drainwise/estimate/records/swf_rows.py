@@ -10,24 +10,9 @@ from typing import NamedTuple, Union
 from drainwise.estimate.records.record import END_BEFORE_START, LARGEST
 
 COLUMNS = (
-    "job number",
-    "submit time",
-    "wait time",
-    "run time",
-    "allocated processors",
-    "average CPU time",
-    "used memory",
-    "requested processors",
-    "requested time",
-    "requested memory",
-    "status",
-    "user",
-    "group",
-    "application",
-    "queue",
-    "partition",
-    "preceding job",
-    "think time",
+    *("job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time"),
+    *("used memory", "requested processors", "requested time", "requested memory", "status", "user", "group"),
+    *("application", "queue", "partition", "preceding job", "think time"),
 )
 COMMENT = b";"
 NO_REQUEST, NO_RUN_TIME, PART_OF_A_JOB = "no requested time", "no run time", "part of a job"

@@ -37,21 +37,11 @@ class Engine:
         self._stale = False
 
     def add(self, works: Iterable[Work]) -> list[LaunchJob]:
-        """Add jobs, all or none. Raises UsageError, as `Graph.add`."""
+        """Add jobs, all or none, before anything is requested. Raises UsageError, as `Graph.add`."""
         new = self.graph.add(works)
         for job in new:
             self._expect(job)
-        for request in self.requests:
-            if request.targets is None:
-                request.take_in(new)
         return new
-
-    def put_before(self, job: LaunchJob, before: Collection[LaunchJob]) -> None:
-        """Put `job` after those, too, from now on. Raises UsageError, as `Graph.add_dependencies`."""
-        self._skip(self.graph.add_dependencies(job, before))
-        for request in self.requests:
-            if request.pressure(job) is not None:
-                request.take_in(before)
 
     def request(self, name: str = EVERYTHING, targets: Collection[str] | None = None) -> LaunchRequest:
         """Add a request for these jobs, with all before them; None: for all jobs. Raises UsageError."""
@@ -69,7 +59,6 @@ class Engine:
         if last_success is not None:
             job.last_success = last_success
             self._expect(job)
-            self._stale = self._stale or bool(self.requests)
 
     def was_done(self, job: LaunchJob) -> None:
         """Note that the job was done in an earlier run and need not run again."""
@@ -120,14 +109,9 @@ class Engine:
         """Note that the job has failed for good; return the jobs that are skipped for it."""
         job.seconds = seconds
         skipped = graph.failed(job, why)
-        self._forget([job])
-        self._skip(skipped)
+        self._forget([job, *skipped])
+        self._stale = self._stale or bool(skipped)  # what came before those is less urgent now
         return skipped
-
-    def _skip(self, skipped: Collection[LaunchJob]) -> None:
-        """Lower the urgency of what came before those."""
-        self._forget(skipped)
-        self._stale = self._stale or bool(skipped)
 
     def _forget(self, jobs: Iterable[LaunchJob]) -> None:
         for job in jobs:

@@ -1,11 +1,11 @@
-"""Jobs and what comes after what; both grow while jobs run. Knows neither time nor choice."""
+"""Jobs and what comes after what. Knows neither time nor choice."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from drainwise.facts.errors import UsageError
-from drainwise.launch.choice.work import BLOCKED, DONE, FAILED, OVER, READY, SKIPPED, STARTED, Buckets, LaunchJob, Work
+from drainwise.launch.choice.work import BLOCKED, DONE, FAILED, OVER, READY, SKIPPED, Buckets, LaunchJob, Work
 
 _SHOWN = 8
 
@@ -29,7 +29,7 @@ class Graph:
             raise UsageError(f"job {name[:100]!a}: there is no such job") from None
 
     def add(self, works: Iterable[Work]) -> list[LaunchJob]:
-        """Add jobs that may come after each other and after older ones; all of them or, with UsageError, none.
+        """Add jobs that may come after each other and after older ones, before any starts; all or none of them.
 
         Raises UsageError for a name that stands twice, for one that comes after what is not there, and for cycles.
         """
@@ -48,8 +48,8 @@ class Graph:
             self.jobs.append(job)
             for before in job.after:
                 before.add_dependant(job)
-        for job in in_order(job for job in new.values() if job.after):
-            _settle(job)
+            if job.after:
+                job.missing, job.state = len(job.after), BLOCKED
         return list(new.values())
 
     def _before(self, job: LaunchJob, name: str, new: dict[str, LaunchJob]) -> LaunchJob:
@@ -58,38 +58,8 @@ class Graph:
             raise UsageError(f"job {job.name[:100]!a}: after = {name[:100]!a}: there is no such job")
         return found
 
-    def add_dependencies(self, job: LaunchJob, before: Collection[LaunchJob]) -> list[LaunchJob]:
-        """Put the job after those, too, from now on; return the jobs that are skipped because one of those has failed.
 
-        Raises UsageError when it has started already, and when one of them comes after it: then nothing is added.
-        """
-        known = {one.index for one in job.after}
-        new = [one for one in dict.fromkeys(before) if one.index not in known]
-        if not new:
-            return []
-        if job.state == STARTED or job.state in OVER:
-            raise UsageError(f"job {job.name[:100]!a} has {_PAST[job.state]}: nothing can be put before it any more")
-        way = _way(new, job)
-        if way:
-            raise _cycle([*way, way[0]])
-        job.after = (*job.after, *new)
-        for one in new:
-            one.add_dependant(job)
-        _settle(job)
-        return [job, *skip_after(job)] if job.state == SKIPPED else []
-
-
-_PAST = {STARTED: "started", DONE: "been done", FAILED: "failed", SKIPPED: "been skipped"}
-
-
-def _settle(job: LaunchJob) -> None:
-    """Say whether the job can start, from those before it."""
-    job.missing = sum(before.state != DONE for before in job.after)
-    lost = next((before for before in job.after if before.state in {FAILED, SKIPPED}), None)
-    if lost is not None:
-        job.state, job.why = SKIPPED, f"{lost.name} has {_PAST[lost.state]}"
-    else:
-        job.state = BLOCKED if job.missing else READY
+_PAST = {FAILED: "failed", SKIPPED: "been skipped"}
 
 
 def in_order(jobs: Iterable[LaunchJob]) -> Iterator[LaunchJob]:
@@ -150,25 +120,6 @@ def _cycle(path: Sequence[LaunchJob]) -> UsageError:
     return UsageError(f"jobs in a circle, none can be first: {' comes after '.join(shown)}")
 
 
-def _way(starts: Sequence[LaunchJob], goal: LaunchJob) -> list[LaunchJob]:
-    """Return the path from one of `starts` through the jobs it comes after to `goal`; empty when there is none."""
-    came: dict[int, LaunchJob | None] = {start.index: None for start in starts}
-    open_ends = list(starts)
-    while open_ends:
-        job = open_ends.pop()
-        if job is goal:
-            path, at = [job], came[job.index]
-            while at is not None:
-                path.append(at)
-                at = came[at.index]
-            return path[::-1]
-        for before in job.after:
-            if before.index not in came:
-                came[before.index] = job
-                open_ends.append(before)
-    return []
-
-
 def done(job: LaunchJob) -> list[LaunchJob]:
     """Note that the job is done; return the jobs that can start for it."""
     job.state = DONE
@@ -182,13 +133,8 @@ def done(job: LaunchJob) -> list[LaunchJob]:
 
 
 def failed(job: LaunchJob, why: str) -> list[LaunchJob]:
-    """Note that the job has failed for good; return those that are skipped for it."""
+    """Note that the job has failed for good; skip all that comes after it, and return that."""
     job.state, job.why = FAILED, why
-    return skip_after(job)
-
-
-def skip_after(job: LaunchJob) -> list[LaunchJob]:
-    """Skip all that comes after a job that is never done; those that were."""
     skipped, open_ends = [], [job]
     while open_ends:
         lost = open_ends.pop()

@@ -5,7 +5,7 @@ Pressure: the expected seconds from the start of a job to the end of the longest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.choice.waiting import Waiting
@@ -41,35 +41,12 @@ def needed_for(targets: Iterable[LaunchJob]) -> list[LaunchJob]:
     return found
 
 
-def pressure_of(job: LaunchJob, known: Mapping[int, float]) -> float:
-    """Return a job's own time and the highest `known` pressure (by index) of those after it."""
-    if not job.dependants:
-        return job.ete
-    return job.ete + max((known.get(after.index, 0.0) for after in job.dependants), default=0.0)
-
-
 def pressures(jobs: Iterable[LaunchJob]) -> dict[int, float]:
     """Return the pressure of each job by index; each job stands after those that come after it."""
     known: dict[int, float] = {}
     for job in jobs:
-        known[job.index] = pressure_of(job, known)
+        known[job.index] = job.ete + max((known.get(after.index, 0.0) for after in job.dependants or ()), default=0.0)
     return known
-
-
-def raise_before(jobs: Iterable[LaunchJob], known: dict[int, float]) -> tuple[list[LaunchJob], list[LaunchJob]]:
-    """Raise the pressure of jobs that are new, or come after others now, and of all before them.
-
-    Those that were raised, and those of them that were not known: they are needed from now on.
-    """
-    raised, fresh = [], []
-    for job in needed_for(jobs):
-        pressure, old = pressure_of(job, known), known.get(job.index)
-        if old is None:
-            fresh.append(job)
-        if old is None or pressure > old:
-            known[job.index] = pressure
-            raised.append(job)
-    return raised, fresh
 
 
 Eligible = Callable[[Resources, LaunchJob], bool]
@@ -77,7 +54,7 @@ Eligible = Callable[[Resources, LaunchJob], bool]
 
 
 class LaunchRequest:
-    """`targets`: what is wanted; None: everything, whatever comes later too."""
+    """`targets`: what is wanted; None: everything."""
 
     def __init__(self, name: str, targets: Collection[LaunchJob] | None) -> None:
         self.name, self.targets = name, targets
@@ -104,14 +81,6 @@ class LaunchRequest:
         self._waiting = {}
         for backend, ready in entries.items():
             self._of(backend).fill(ready)
-
-    def take_in(self, new: Iterable[LaunchJob]) -> None:
-        """Add jobs that are needed now, or for more jobs than before: raise the pressure of all before them."""
-        raised, fresh = raise_before(new, self._pressure)
-        self._core_seconds += sum(job.ete * job.reserved.cpu for job in fresh)
-        for job in raised:
-            if job.state == READY:
-                self.offer(job)
 
     def offer(self, job: LaunchJob) -> None:
         """Queue a job that can start; ignore it when it is not needed here."""

@@ -7,7 +7,7 @@ groups; what is reserved in the end are the exact amounts. Source: SPEC §5; ope
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Union
 
@@ -60,10 +60,6 @@ class Resources:
     def texts(self) -> dict[str, str]:
         """Return the texts that are passed on, by name."""
         return {name: amount for name, amount in self.others if isinstance(amount, str)}
-
-    def as_dict(self) -> dict[str, Amount]:
-        """Return all of it by name, as `parse_resources` reads it."""
-        return {CPU: self.cpu, MEM: self.mem, TMP: self.tmp, **dict(self.others)}
 
 
 def parse_resources(found: Mapping[str, object], whose: str, most_cpu: int = MOST_CPU) -> Resources:
@@ -131,15 +127,6 @@ def shown(value: object) -> str:
         return ascii(value)[:60]
     except ValueError:  # a whole number of too many digits
         return "a very large number"
-
-
-def total(all_of: Iterable[Resources]) -> dict[str, int]:
-    """Return the sum of the counted amounts, by name."""
-    summed: dict[str, int] = dict.fromkeys(STANDARD, 0)
-    for one in all_of:
-        for name, amount in one.amounts().items():
-            summed[name] = summed.get(name, 0) + amount
-    return summed
 
 
 def rounded_up(amount: int, bits: int = BITS) -> int:

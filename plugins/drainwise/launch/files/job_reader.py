@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
 
 from drainwise.common.typed_table import SHELL
 from drainwise.facts.errors import ConfigurationError, UsageError
@@ -34,12 +33,6 @@ class JobReader:
         self._backend, self._override = backend, override
         self._resources: dict[str, Resources] = {}
         self._shared: dict[str, str] = {}
-
-    def of(self, path: str) -> JobReader:
-        """Return a reader of tables in another file: complaints name that file, relative paths keep their base."""
-        other = copy(self)
-        other._path = path  # noqa: SLF001 - a copy of itself
-        return other
 
     def jobs(self, entries: Iterable[object]) -> Iterator[Work]:
         """Yield the jobs of these tables. Raises UsageError for the first that is wrong."""

@@ -1,4 +1,4 @@
-"""A launch file: jobs with what they need and come after, as TOML, JSON, or JSON lines; and lines that jobs add later.
+"""A launch file: jobs with what they need and come after, as TOML, JSON, or JSON lines.
 
 backend = "local"            # of jobs that name none
 [backends.local]             # what the backend's own page says
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drainwise.common.typed_table import from_json, from_toml, in_file, read_text, refuse_unknown
-from drainwise.facts.errors import ConfigurationError
+from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import shown
 from drainwise.launch.choice.work import Work
@@ -31,7 +31,6 @@ class LaunchFile:
     """`requests`: targets by name, empty where everything is wanted. backends: tables by name, not checked yet."""
 
     works: list[Work]
-    reader: JobReader
     requests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     backends: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
@@ -49,8 +48,7 @@ class LaunchFile:
 def load_launch(path: str, backend: str | None = None) -> LaunchFile:
     """Return the file; `backend` replaces that of all jobs. Raises UsageError, ConfigurationError (file and key)."""
     if path.endswith(".jsonl"):
-        reader = JobReader(path, {}, LOCAL, backend, any_rule=True)
-        return LaunchFile(list(reader.jobs(_lines(path))), reader)
+        return LaunchFile(list(JobReader(path, {}, LOCAL, backend, any_rule=True).jobs(_lines(path))))
     text = read_text(path, LONGEST_FILE, "a launch file that can be read", "a launch file, or JSON lines (.jsonl)")
     found = from_json(path, text) if path.endswith(".json") else from_toml(path, text)
     del text
@@ -68,7 +66,7 @@ def load_launch(path: str, backend: str | None = None) -> LaunchFile:
         raise ConfigurationError(path, "", "jobs", "nothing", "a list of jobs")
     wanted = table_of(path, "requests", top.get("requests"))
     requests = {name: _targets(path, name, one) for name, one in wanted.items()}
-    return LaunchFile(works, reader, requests, _tables(path, "backends", top))
+    return LaunchFile(works, requests, _tables(path, "backends", top))
 
 
 def _tables(path: str, key: str, top: Mapping[str, object]) -> dict[str, dict[str, object]]:
@@ -114,3 +112,26 @@ def _entries(path: str, jobs: object) -> Iterator[object]:
     jobs.reverse()
     while jobs:
         yield jobs.pop()
+
+
+def options_by_backend(texts: Iterable[str], backends: Collection[str], named: Collection[str]) -> dict[str, str]:
+    """Return the options of each backend by name, joined by blanks.
+
+    texts: `NAME:OPTIONS`, or OPTIONS alone: those of the only one of `named`, the backends that jobs name beside this
+    machine. Where they name none, options alone are ignored, as open-lmake does. backends: all there are.
+    Raises UsageError where options alone could be meant for several.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, colon, options = text.partition(":")
+        if colon and name in backends:
+            found.setdefault(name, []).append(options)
+            continue
+        if len(named) > 1:
+            several = " and ".join(sorted(named))
+            raise UsageError(
+                f"--backend-options {text[:60]!r}: jobs go to {several}: say for which it is, as {min(named)}:OPTIONS"
+            )
+        for only in named:
+            found.setdefault(only, []).append(text)
+    return {name: " ".join(options) for name, options in found.items()}

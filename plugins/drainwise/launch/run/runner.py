@@ -11,7 +11,6 @@ from drainwise.launch.backend import Backend
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.run.backend_state import BackendState
 from drainwise.launch.run.outcome import Outcomes
-from drainwise.launch.run.progress import Progress
 from drainwise.launch.run.starts import Starts
 from drainwise.launch.run.store import Store
 from drainwise.launch.run.takeover import Takeover
@@ -36,10 +35,37 @@ INTERVALS = Intervals()
 _RECKON_EVERY = 2.0
 _RECKON_SHARE = 20
 """Reckoning everything anew takes a twentieth of the time at most."""
+_BAR, _LEAST_BAR = 30, 5
 
 
-def _no_news() -> None:
-    """Add no jobs."""
+class Progress:
+    """`eta`: when all will be done, UNIX s. queued: of those that are started, how many wait in a batch system."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.eta = 0.0
+        self.queued = 0
+
+    def line(self, now: float, width: int = 80) -> str:
+        """Return one line for people, of at most `width` columns; the bar has what the words leave."""
+        left = self._engine.left()
+        over = self._engine.over
+        running = len(self._engine.started) - self.queued
+        queued = f", {self.queued} queued" if self.queued else ""
+        words = f"{over}/{over + left} over, {running} running{queued}, ETA {span(self.eta - now)}"
+        bar = min(_BAR, width - len(words) - 3)
+        if bar < _LEAST_BAR:
+            return words[:width]
+        filled = bar * over // max(over + left, 1)
+        return f"[{'#' * filled}{'.' * (bar - filled)}] {words}"
+
+
+def span(seconds: float) -> str:
+    """Return a duration as h:mm:ss, with the days before it."""
+    whole = max(0, round(seconds))
+    days, rest = divmod(whole, 86400)
+    text = f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
+    return f"{days} d {text}" if days else text
 
 
 def _tell_nobody(_: Progress) -> None:
@@ -49,7 +75,7 @@ def _tell_nobody(_: Progress) -> None:
 class LaunchRunner:
     """Runs what the engine's requests need on `backends` (by the name that jobs have). state: begins every tag.
 
-    news: is called before jobs are chosen and before those after a job that is done may start: jobs may have come.
+    must_hold: is called before jobs are chosen; raises where the launch is not this process's any more.
     say: warnings and failures, a line each. clock: UNIX s. take_up: whether jobs of an earlier run that still run are
     this one's; else they are ended. at_once: the most jobs of each backend at the same time; None: no limit.
     """
@@ -62,16 +88,20 @@ class LaunchRunner:
         starts: Starts,
         state: str,
         say: Callable[[str], None],
-        news: Callable[[], None] = _no_news,
+        must_hold: Callable[[], None] = lambda: None,
         intervals: Intervals = INTERVALS,
         clock: Callable[[], float] = time.time,
         take_up: bool = True,
         at_once: int | None = None,
     ) -> None:
-        self._engine, self._say, self._news, self._intervals, self._clock = engine, say, news, intervals, clock
-        self._backends, self._at_once = backends, at_once
-        self._states: dict[str, BackendState] = {}
-        self._open_states()
+        self._engine, self._say, self._must_hold, self._intervals, self._clock = (
+            engine,
+            say,
+            must_hold,
+            intervals,
+            clock,
+        )
+        self._states = {name: BackendState(backend, say, at_once) for name, backend in backends.items()}
         self._outcomes = Outcomes(engine, store, starts.output_of, say)
         self._takeover = Takeover(engine, store, starts, self._outcomes, state, say, lambda: self.stopped)
         self._due: dict[str, float] = {}
@@ -79,11 +109,6 @@ class LaunchRunner:
         self._stopping = 0
         self._take_up = take_up
         self.progress = Progress(engine)
-
-    def _open_states(self) -> None:
-        for name, backend in self._backends.items():
-            if name not in self._states:
-                self._states[name] = BackendState(backend, self._say, self._at_once)
 
     def stop(self) -> None:
         """Start nothing more and end what runs; at the second call, without patience. A signal handler may call it."""
@@ -116,8 +141,7 @@ class LaunchRunner:
             busy = there.live or self._takeover.has_orphaned(there)
             if busy and (not there.queues or self._is_due(f"poll {name}", self._intervals.poll, now)):
                 self._guarded(there, now, self._ask)
-        self._news()
-        self._open_states()
+        self._must_hold()
         if self._is_due("expect", self._intervals.expect, now):
             self._expect(now)
         for name, there in self._states.items():
@@ -156,8 +180,6 @@ class LaunchRunner:
                 self._outcomes.not_started(there, one)
         changed = there.news()
         there.answered()
-        if changed:
-            self._news()
         for one, state in changed:
             self._outcomes.take(there, one, state, now)
         self._takeover.end_orphaned(there)

@@ -14,8 +14,6 @@ from drainwise.launch.backend import Start
 from drainwise.launch.choice.resources import STANDARD, Resources
 from drainwise.launch.choice.work import LaunchJob
 
-JOBS_VARIABLE = "DRAINWISE_LAUNCH_JOBS"
-"""The variable of a job that names the file to which it may append more jobs."""
 NAME_VARIABLE = "DRAINWISE_LAUNCH_JOB"
 AMOUNT_PREFIX = "DRAINWISE_"
 OTHER_PREFIX = "DRAINWISE_RESOURCE_"
@@ -57,9 +55,8 @@ def file_name(name: str) -> str:
 class Starts:
     """Makes them. base: the environment all share; output: the directory of their output files."""
 
-    def __init__(self, base: Mapping[str, str], output: str, jobs_file: str) -> None:
-        self._base = {**base, JOBS_VARIABLE: jobs_file}
-        self._output = output
+    def __init__(self, base: Mapping[str, str], output: str) -> None:
+        self._base, self._output = base, output
         self._amounts: dict[Resources, dict[str, str]] = {}
 
     def output_of(self, job: LaunchJob) -> str:

@@ -1,4 +1,4 @@
-"""The directory of a launch: its state, the output of its jobs, and the jobs they add; one process holds it."""
+"""The directory of a launch: its state and the output of its jobs; one process holds it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from drainwise.launch.backend import UNSEEN
 from drainwise.launch.run import store as stores
 from drainwise.launch.run.store import Store
 
-OUTPUT, JOBS, LOCK = "out", "jobs.jsonl", "lock"
+OUTPUT, LOCK = "out", "lock"
+FORMER_JOBS = "jobs.jsonl"
+"""The file to which jobs added jobs in an earlier release."""
 _STATE_BYTES = 4
 
 
@@ -52,11 +54,6 @@ class StateDirectory:
         return f"{self.path}/{OUTPUT}"
 
     @property
-    def jobs(self) -> str:
-        """The file to which jobs append jobs."""
-        return f"{self.path}/{JOBS}"
-
-    @property
     def unseen(self) -> str:
         """The file of successes that no launcher saw."""
         return f"{self.path}/{UNSEEN}"
@@ -69,7 +66,7 @@ class StateDirectory:
         if not again:
             return Store(self.path)
         with suppress(FileNotFoundError):
-            os.unlink(self.jobs)
+            os.unlink(f"{self.path}/{FORMER_JOBS}")
         store = None
         try:
             store = Store(self.path)

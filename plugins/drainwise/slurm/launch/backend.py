@@ -6,16 +6,15 @@ is ever taken for ours. A job's id is its number and its tag, see `launch_states
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from drainwise.common.bounded_command import Answer, Running
+from drainwise.common.bounded_command import Answer
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.launch.backend import VANISHED, Backend, JobState, LaunchPlace, Queueing, Start, in_parts
+from drainwise.launch.backend import VANISHED, Backend, Commands, JobState, LaunchPlace, Queueing, Start, in_parts
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.job_script import job_script
 from drainwise.slurm.jobs.commands import NO_ANSWER, PLAIN, SHOW_CONFIG
@@ -67,12 +66,13 @@ class SlurmBackend(Queueing):
         self._settings, self._key = settings, settings.repo_key or key
         self.max_queued = settings.n_max_queued_jobs
         config = settings.config or os.environ.get("SLURM_CONF", "")
-        self._environment = {**PLAIN, **({"SLURM_CONF": config} if config else {})}
+        environment = {**PLAIN, **({"SLURM_CONF": config} if config else {})}
+        self._commands = Commands(settings.bin, environment, settings.command_seconds, _is_no_answer)
         self._scale: NiceScale | None = None
         ends = time.monotonic() + settings.init_timeout
         if settings.use_nice:
-            self._scale = nice_scale(self._ask(*SHOW_CONFIG, ends=ends))
-        licenses = self._ask("scontrol", "--oneliner", "show", "licenses", ends=ends)
+            self._scale = nice_scale(self._commands.ask(*SHOW_CONFIG, ends=ends))
+        licenses = self._commands.ask("scontrol", "--oneliner", "show", "licenses", ends=ends)
         self._licenses = settings.more_licenses.union(_LICENSE.findall(licenses))
         self._missing: dict[str, float] = {}  # since when, of the monotonic clock
         self._looked: dict[str, float] = {}
@@ -122,9 +122,7 @@ class SlurmBackend(Queueing):
         """See `Backend`. The numbers of those that slurmctld does not know may be others' by now."""
         queued = self._queued()
         for some in in_parts([one for one in ids if one in queued], _TOGETHER):
-            answer = self._run("scancel", *map(launch_states.number_of, some))
-            if _is_no_answer(answer):
-                raise PoolUnreachable(f"scancel failed: {answer.complaint}")
+            self._commands.order("scancel", *map(launch_states.number_of, some))
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
         """See `Backend`. Only with use_nice."""
@@ -136,19 +134,17 @@ class SlurmBackend(Queueing):
         ]
         if orders:
             # One that has started meanwhile or ended is refused; the others are changed all the same.
-            answer = self._run("scontrol", stdin="".join(orders))
-            if _is_no_answer(answer):
-                raise PoolUnreachable(f"scontrol failed: {answer.complaint}")
+            self._commands.order("scontrol", stdin="".join(orders))
 
     # ---- slurmctld ----
 
     def _submitted(self, arguments: list[str], script: str) -> str:
         """Return the number of a new job. Raises ActionRefused, PoolFull, PoolUnreachable."""
         begin = time.monotonic()
-        answer = self._run("sbatch", *arguments, stdin=script, until=_TRIES_AGAIN)
+        answer = self._commands.answer("sbatch", *arguments, stdin=script, until=_TRIES_AGAIN)
         if _TRIES_AGAIN in answer.whole and time.monotonic() - begin < _SECOND_TRY:
             raise PoolFull(f"sbatch: {answer.complaint}")
-        if _is_no_answer(answer):
+        if answer.code < 0 or _is_no_answer(answer):
             raise PoolUnreachable(f"sbatch failed: {answer.complaint}")
         if answer.code != 0:
             said = answer.whole.lower()
@@ -160,7 +156,7 @@ class SlurmBackend(Queueing):
         return number[1]
 
     def _queued(self) -> dict[str, Sighting]:
-        return launch_states.queued_in(self._ask(*launch_states.QUEUE))
+        return launch_states.queued_in(self._commands.ask(*launch_states.QUEUE))
 
     # ---- the accounting ----
 
@@ -199,7 +195,7 @@ class SlurmBackend(Queueing):
 
     def _accounted(self, which: str) -> dict[str, Sighting]:
         """Return what the accounting has; nothing where Slurm keeps no accounts. Raises PoolUnreachable."""
-        answer = self._run(*launch_states.ACCOUNTING, f"--user={os.getuid()}", which)
+        answer = self._commands.answer(*launch_states.ACCOUNTING, f"--user={os.getuid()}", which)
         if answer.code == 0:
             return launch_states.accounted_in(answer.text)
         if _NO_ACCOUNTING in answer.whole.lower():
@@ -210,22 +206,8 @@ class SlurmBackend(Queueing):
         self._missing.pop(one, None)
         self._looked.pop(one, None)
 
-    # ---- commands ----
-
-    def _run(self, name: str, *arguments: str, stdin: str = "", until: str = "", ends: float = math.inf) -> Answer:
-        """Run a command of Slurm. until: see `Running`. ends: when it has to have answered, of monotonic clock."""
-        argv = [f"{self._settings.bin}/{name}", *arguments]
-        seconds = max(0.0, min(self._settings.command_seconds, ends - time.monotonic()))
-        return Running(argv, self._environment, seconds, stdin, until=until).answer()
-
-    def _ask(self, name: str, *arguments: str, ends: float = math.inf) -> str:
-        answer = self._run(name, *arguments, ends=ends)
-        if answer.code != 0:
-            raise PoolUnreachable(f"{name} failed: {answer.complaint}")
-        return answer.text
-
 
 def _is_no_answer(answer: Answer) -> bool:
     """Decide whether it failed for want of an answer, and was not refused."""
     said = answer.whole.lower().rpartition(_VERDICT)[2]
-    return answer.code < 0 or (answer.code != 0 and any(sign in said for sign in _NO_ANSWER))
+    return answer.code != 0 and any(sign in said for sign in _NO_ANSWER)

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, SIGNALLED, VANISHED, WAITING, JobState
+from drainwise.launch.backend import DONE, RUNNING, SIGNALLED, VANISHED, WAITING, JobState, tag_of
 from drainwise.slurm.jobs.values import ENDED, LOST, WAITS, cpu_seconds
-from drainwise.slurm.launch.submission import tag_of
 
 QUEUE = (
     *("squeue", "--noheader", "--all", "--me", "--states=all"),

@@ -46,7 +46,6 @@ _INDEXED = re.compile(r"(.*?[A-Za-z_])([0-9]{1,3})")
 _VALUE = re.compile(r"[^\s]{1,1000}")
 _UNSOUND = re.compile(r"[^A-Za-z0-9_.,:;@&+!=~^(){}<>#*?/-]")
 _LONGEST_NAME = 200
-_TAG = re.compile(r"\.([A-Za-z0-9_-]{1,64})\Z")
 
 Component = dict[str, str]
 """Long option of sbatch → value, for one component of a (heterogeneous) job."""
@@ -56,12 +55,6 @@ def job_name(repo_key: str, name: str, tag: str) -> str:
     """Return the name of a job in Slurm: key, name, `.tag`, cut where it is too long. The tag finds the job again."""
     shown = _UNSOUND.sub("_", repo_key + name)
     return f"{shown[: _LONGEST_NAME - len(tag) - 1]}.{tag}"
-
-
-def tag_of(name: str) -> str:
-    """Return the tag in a name that `job_name` made; "" for another's."""
-    match = _TAG.search(name)
-    return match[1] if match else ""
 
 
 def unfit(resources: Resources) -> str:

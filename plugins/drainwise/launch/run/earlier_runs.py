@@ -1,4 +1,4 @@
-"""Jobs of this machine that succeeded while no launcher saw it: they are done, and are not run again."""
+"""What earlier runs did: how their jobs ended, also those of this machine that succeeded while no launcher saw it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.graph import in_order
-from drainwise.launch.choice.work import DONE, digest_of
+from drainwise.launch.choice.work import DONE, READY, digest_of
 from drainwise.launch.run.starts import is_of
 from drainwise.launch.run.store import EndedJob, Store
 
@@ -17,6 +17,30 @@ _PATIENCE = 5.0
 """Seconds until the supervisor of a launcher that was killed has seen the end of what has been ended now."""
 _LOOK = 0.02
 _MOST = 1 << 27
+
+
+def recall(engine: Engine, store: Store) -> int:
+    """Tell the engine how its jobs ended in earlier runs; return how many need not be run again.
+
+    A job is done when it was done as it is now: the same command, after jobs that are the same and done.
+    """
+    ordered = list(in_order(engine.graph.jobs))
+    for job in ordered:
+        job.digest = digest_of(job.work, [before.digest for before in job.after])
+    new = {job.name: job for job in ordered}
+    was_done: dict[int, float | None] = {}
+    for row in store.known(new):
+        job = new[row.name]
+        engine.remember(job, row.last_success)
+        if row.state == DONE and row.digest == job.digest:
+            was_done[job.index] = row.wall
+    count = 0
+    for job in ordered:
+        if job.index in was_done and job.state == READY:
+            job.code, job.seconds = 0, was_done[job.index]
+            engine.was_done(job)
+            count += 1
+    return count
 
 
 def take_in_unseen_ends(engine: Engine, store: Store, path: str, again: bool) -> None:

@@ -1,18 +1,31 @@
+#!/usr/bin/env python3
 """A task's needs as panda-server calculates them today, to the last digit, where it differs from JEDI's document.
 
 Quantities are whole kilobytes, seconds and per cents on the way, so a figure can differ from the document's by more
-than its rounding. Source: PanDAWMS/panda-server (Apache-2.0) at 9cc3603 of 2026-08-06, getScoutJobData_JEDI.
+than its rounding.
+
+usage: scripts/panda_figures.py RECORDS [TASKS [SETTINGS]]: a figure a line, from the first jobs of each task. The files
+are those of `drainwise estimate`. Source: PanDAWMS/panda-server (Apache-2.0) at 9cc3603 of 2026-08-06,
+getScoutJobData_JEDI.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "plugins"))
+
+from drainwise.common.printable import printable
 from drainwise.estimate import quantities
-from drainwise.estimate.parameters import HS06, MILLI_HS06, PER_CORE, Parameters
+from drainwise.estimate.parameters import HS06, MILLI_HS06, PER_CORE, Parameters, parameters_from
 from drainwise.estimate.quantities import KB, MB, is_fixed
-from drainwise.estimate.records.record import Finished
+from drainwise.estimate.records.formats import read_as
+from drainwise.estimate.records.record import Finished, lines_in, opened
 from drainwise.estimate.scouts import (
     CPU_TIME_SAFETY,
     KEPT_PRESET,
@@ -24,7 +37,7 @@ from drainwise.estimate.scouts import (
     fixed_figure,
     in_hs06,
 )
-from drainwise.estimate.settings import Settings
+from drainwise.estimate.settings import Settings, settings_from
 from drainwise.estimate.spread import percentile
 
 PER_EVENT = "PerEvent"
@@ -220,3 +233,27 @@ def _cpu_efficiency(jobs: Sequence[Finished]) -> Figure | None:
 
 def _whole_seconds(job: Finished) -> int:
     return math.floor(job.seconds)
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the figures of each task; the exit code."""
+    if not 1 <= len(words) <= 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    tasks, found = [*(json.loads(Path(path).read_text()) for path in words[1:]), {}, {}][:2]
+    settings, _ = settings_from(found, "SETTINGS")
+    skips, jobs = Counter[str](), defaultdict[str, list[Finished]](list)
+    with opened(words[0]) as stream:
+        for job in read_as("auto", lines_in(stream, skips), skips):
+            if job.good:
+                jobs[job.task].append(job)
+    for task, done in sorted(jobs.items()):
+        parameters, _ = parameters_from(tasks.get(task, tasks.get("*", {})), "TASKS", task)
+        for figure in panda_figures(done[: settings.first_jobs], parameters, settings):
+            shown = (task, figure.name, f"{figure.value:g}", figure.unit, f"{figure.jobs} jobs", figure.note)
+            print(printable("  ".join(filter(None, shown))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
