@@ -11,10 +11,10 @@ import time
 from benchmarks.figures import Figure, in_turns
 from drainwise.htcondor.ads.query import classad2
 from drainwise.htcondor.demand.ask import MOST_GROUPS, group_of
-from drainwise.slurm.cluster.limits import limits_in
-from drainwise.slurm.cluster.node_line import nodes_in
-from drainwise.slurm.cluster.rules import ClusterRules, rules_in
 from drainwise.slurm.jobs.squeue_lines import FIELDS, WAITING_FIELDS, jobs_of_lines
+from drainwise.slurm.pool.limits import limits_in
+from drainwise.slurm.pool.node_line import nodes_in
+from drainwise.slurm.pool.rules import ClusterRules, rules_in
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.snapshot import snapshot_of
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, replace
 
-from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.lease import Lease, ReturnedCores
 from drainwise.pilot.decide.payload import Payload
-from drainwise.pilot.decide.returned_cores import ReturnedCores
 from drainwise.pilot.decide.workload import Workload, report_of, running_since
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn, ReturnedPart, acknowledgement, asked
 from drainwise.pilotad.report import PilotReport

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli.main import main
-from drainwise.local.daemon_store import DaemonStore
+from drainwise.local.store import DaemonStore
 from drainwise.local.system import default_directory
 
 

@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import PoolError, PoolUnreachable
-from drainwise.local.control import start_daemon
+from drainwise.local.control import LOG, start_daemon
 from drainwise.local.daemon_lock import LOCK, DaemonLock, find_daemon
 from drainwise.local.database import STATE
 from drainwise.local.job import ENDED, RUNNING, LocalNode
 from drainwise.local.lease.files import find_lease
 from drainwise.local.leases import DaemonSettings
-from drainwise.local.log import LOG
 from drainwise.local.pool import LocalPool
 from drainwise.local.store import LocalStore
 from drainwise.local.wake import wake_daemon
@@ -218,10 +217,11 @@ def test_a_daemon_killed_again_and_again_loses_no_job_and_starts_none_twice(batc
 
 DIES = """\
 import os, sys, time
-from drainwise.local import daemon, daemon_store, database, leases, store
+from drainwise.local import daemon, database, leases, store
+from drainwise.local import store as daemon_store
 from drainwise.local.lease import start
 from drainwise.local.leases import DaemonSettings
-files = {module.__file__ for module in (daemon, leases, start, daemon_store, store, database)}
+files = {module.__file__ for module in (daemon, leases, start, store, database)}
 left = int(sys.argv[2])
 def trace(frame, event, argument):
     global left

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.features.facts import HostFacts
-from drainwise.local.lease.end import kill, terminate
-from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, outcome_of, work_directory
+from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, kill, outcome_of, terminate, work_directory
 from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.processes.process import Process, birth_of, is_alive, read_proc, send
 from real_daemons.waiting import wait_for

@@ -17,7 +17,7 @@ from drainwise.doctor.facts import (
     SeenNode,
 )
 from drainwise.doctor.judge import TOPICS, judge, next_step
-from drainwise.pool.finding import DANGEROUS, MISSING, OK
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 
 NODE = MachineFacts(
     "wn1",
@@ -93,7 +93,7 @@ DISORDERS = {
     ),
     "a closed directory": (
         replace(NODE, installation=replace(HERE, unreadable="/usr/share")),
-        *("installed", DANGEROUS, "install"),
+        *("installed", DANGEROUS, "chmod a+rX /usr/share"),
     ),
     "no numpy for the agent": (
         replace(CENTRAL, installation=replace(CENTRAL.installation, libraries={"jinja2": "3", "htcondor2": "25"})),
@@ -119,12 +119,16 @@ DISORDERS = {
         replace(NODE, rendered=(replace(FILE, fault="others can change it", is_dangerous=True, command="chmod"),)),
         *("rendered", DANGEROUS, "chmod"),
     ),
+    "what a check of the system finds here": (
+        changed(findings=(Finding(MISSING, "Include", "it is included twice", "sed it", "2 times"),)),
+        *("in force", MISSING, "sed it"),
+    ),
     "not in force": (changed(in_force=False, enable="echo it"), "in force", MISSING, "echo it"),
     "a daemon that is down": (
         replace(NODE, running=NODE.running[:1]),
         "running",
         MISSING,
-        "systemctl status condor_startd",
+        "systemctl start condor",
     ),
     "no answer": (changed(fault="condor_status did not answer"), "running", MISSING, "did not answer"),
     "an agent that does not run": (
@@ -151,7 +155,7 @@ def test_the_danger_comes_first_and_then_the_first_topic() -> None:
     facts = replace(NODE, running=(), rendered=(replace(FILE, differs=True, command="drainwise config"),))
     assert next_step(judge(facts)).startswith("drainwise config")
     dangerous = replace(facts, installation=replace(HERE, unreadable="/usr/share"))
-    assert "install" in next_step(judge(dangerous))
+    assert next_step(judge(dangerous)) == "chmod a+rX /usr/share"
 
 
 def test_an_edited_file_is_kept_and_no_disorder() -> None:

@@ -21,9 +21,9 @@ from drainwise.estimate.records.record import (
     Finished,
     lines_in,
 )
-from drainwise.estimate.records.sacct import moment_of, seconds_of
+from drainwise.estimate.records.sacct import moment_of
 from drainwise.facts.errors import UsageError
-from drainwise.facts.units import parse_amount
+from drainwise.facts.units import parse_amount, parse_clock
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.queues.records import Records
 
@@ -236,7 +236,7 @@ def test_a_recorded_sacct(release: str) -> None:
 )  # fmt: skip
 def test_times_of_slurm(text: str, seconds: float | None) -> None:
     """Each form that sacct prints; anything else is unknown."""
-    assert seconds_of(text) == seconds
+    assert parse_clock(text) == seconds
 
 
 def test_sizes_and_moments_of_slurm() -> None:

@@ -15,6 +15,7 @@ from drainwise.facts.units import (
     format_duration,
     format_size,
     parse_amount,
+    parse_clock,
     parse_duration,
     parse_size,
 )
@@ -138,3 +139,19 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 )
 def test_an_amount_as_batch_systems_write_it(text: str, unit: int, amount: int | None) -> None:
     assert parse_amount(text, unit) == amount
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("17", 17),
+        ("03:04.5", 184.5),
+        ("1-02:03:04", 93784),
+        ("1:02:03:04", 93784),
+        ("1-5", None),
+        ("-5", None),
+        ("9" * 400, None),
+    ],
+)
+def test_a_time_as_batch_systems_write_it(text: str, seconds: float | None) -> None:
+    assert parse_clock(text) == seconds

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.setup.check import file_facts, judge_closed, judge_files, judge_slots, on_node, paths_on_node
+from drainwise.htcondor.setup.check import file_facts, judge_closed, judge_files, judge_slots, paths_on_node
 from drainwise.htcondor.setup.check_facts import FileFacts, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.render import drop_in_path, render
+from drainwise.install.expected_files import ExpectedFiles
 from drainwise.install.rendered_tree import write_tree
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import HTCondorSection, SiteConfig
 
 NOW = 1795260000
 SITE = SiteConfig(htcondor=HTCondorSection(cron_period=60))
-EXPECTED = on_node(SITE)
+EXPECTED = ExpectedFiles(render(SITE, "execute"), "drainwise config htcondor --out /")
 SLOT = SlotFacts("slot1@n1", "n1", NOW, NOW - 1000, NOW - 59, True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
+from drainwise.htcondor.pool.pool import reason_of, to_drain, to_open
 from drainwise.pool.closing import Closing
 
 NOW = 1_795_249_000

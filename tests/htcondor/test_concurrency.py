@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.demand.idle_jobs import jobs_within, largest_sum, limits_taken
+from drainwise.htcondor.demand.demand import jobs_within, largest_sum, limits_taken
 
 
 @pytest.mark.parametrize(

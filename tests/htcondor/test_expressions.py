@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.demand.expressions import conjuncts, literals_in, searched_names, unusual
+from drainwise.htcondor.demand.matching import conjuncts, literals_in, searched_names, unusual
 
 # What condor_submit of 25.14.1 made of `requirements = HasFast`, with the job's own values put in.
 SUBMITTED = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.demand.idle_jobs import JOB_ATTRIBUTES, IdleJobs, idle_jobs
+from drainwise.htcondor.demand.demand import JOB_ATTRIBUTES, IdleJobs, idle_jobs
 from drainwise.pool.amounts import Amounts
 
 NOW = 1_795_249_000

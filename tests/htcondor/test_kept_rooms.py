@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused
-from drainwise.htcondor.demand.expressions import KEPT_MARK, without_kept_room
+from drainwise.htcondor.demand.matching import KEPT_MARK, without_kept_room
 from drainwise.htcondor.demand.place_ads import read_places
 from drainwise.htcondor.pool.knobs import MOST_ROOMS, RoomEntry, parse_rooms, room_entry, rooms_text, with_room
 from drainwise.htcondor.setup.knobs import knobs

@@ -10,7 +10,7 @@ import pytest
 from drainwise.htcondor.ads.query import classad2
 from drainwise.htcondor.demand import matching
 from drainwise.htcondor.demand.ask import _described, _fitting, value_in
-from drainwise.htcondor.demand.idle_jobs import IdleJobs
+from drainwise.htcondor.demand.demand import IdleJobs
 from drainwise.htcondor.demand.matching import flattened, matched, may_run, parsed, references
 from drainwise.htcondor.demand.place_ads import PlaceAd, as_if_empty, read_places, unresolved
 from drainwise.pool.amounts import Amounts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.demand.expressions import literals_in
+from drainwise.htcondor.demand.matching import literals_in
 from drainwise.htcondor.demand.place_ads import FEW, MOST_CLASSES, classes_of
 
 NOTHING = literals_in([])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from drainwise.htcondor.ads.values import Others
-from drainwise.htcondor.demand.idle_jobs import SeenPlace, Told
+from drainwise.htcondor.demand.demand import SeenPlace, Told
 from drainwise.htcondor.pool.places import places_of
 from drainwise.htcondor.pool.slots import Slot, slot_of
 from drainwise.htcondor.pool.snapshot import snapshot_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.demand.resources import countables, job_needs, resources_of, slot_amounts
+from drainwise.htcondor.ads.values import countables, job_needs, resources_of, slot_amounts
 from drainwise.pool.amounts import Amounts
 
 odd = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(10**400)

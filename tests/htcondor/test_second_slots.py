@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.demand.expressions import without_kept_room
+from drainwise.htcondor.demand.matching import without_kept_room
 from drainwise.htcondor.pool.places import counted_once, lent_cores, no_more_lent_notices, with_parts
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.htcondor.pool.slots import Slot, pilot_of, slot_of

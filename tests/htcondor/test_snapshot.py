@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.ads.values import Ad, Others
-from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told
-from drainwise.htcondor.demand.resources import slot_amounts
+from drainwise.htcondor.ads.values import Ad, Others, slot_amounts
+from drainwise.htcondor.demand.demand import IdleJobs, SeenPlace, Told
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.pool.slots import BACKFILL_SLOT
 from drainwise.htcondor.pool.snapshot import snapshot_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from drainwise.htcondor.demand.demand import Demand, DemandLimits, demand_of
-from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told
+from drainwise.htcondor.demand.demand import Demand, DemandLimits, IdleJobs, SeenPlace, Told, demand_of
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.job_kinds import Place
 

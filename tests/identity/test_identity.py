@@ -93,7 +93,7 @@ def test_only_what_shows_a_pilot_reads_who_sent_it() -> None:
     package = Path(drainwise.__file__).parent
     readers = {
         str(path.relative_to(package))
-        for folder in ("reclaim", "room", "agent", "requests", "htcondor/demand", "slurm/cluster")
+        for folder in ("reclaim", "room", "agent", "requests", "htcondor/demand")
         for path in (package / folder).rglob("*.py")
         if re.search(r"\.identity\b(?!\.)", path.read_text())
     }

@@ -26,7 +26,7 @@ from drainwise.launch.this_machine import process as local_process
 from drainwise.launch.this_machine import scratch
 from drainwise.launch.this_machine.backend import LocalBackend, open_backend
 from drainwise.launch.this_machine.process import TAG, end_escaped
-from drainwise.launch.this_machine.slots import alone, enough, found_here, mapped, misfit
+from drainwise.launch.this_machine.slots import enough, found_here, mapped, misfit
 from made_up_node import public_directory
 from more_examples import more_examples
 from real_daemons.waiting import wait_for
@@ -280,7 +280,8 @@ def test_a_job_that_stopped_itself_still_hears_that_it_is_to_end(machine: Machin
 
 def test_one_that_has_ended_well_was_not_killed(machine: Machine) -> None:
     job = machine.start("true")
-    wait_for(machine.backend._running[job].has_ended)
+    running = machine.backend._running[job]
+    wait_for(lambda: running.supervisor.end_of(running._pid))
     machine.backend.kill([job])
     state = machine.end_of(job)
     assert (state.code, state.why) == (0, "")
@@ -496,7 +497,7 @@ def test_what_is_mapped_always_fits_an_empty_machine_and_else_needs_all_of_it(
     reserved = mapped(resources, pool)
     assert enough(reserved, pool) and misfit(reserved, pool) == ""
     if misfit(resources, pool):
-        assert reserved == alone(pool) and not any(
+        assert {name: reserved.amounts().get(name, 0) for name in pool} == pool and not any(
             enough(reserved, {**pool, name: amount - 1}) for name, amount in pool.items()
         )
     else:

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolError
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.database import STATE
 from drainwise.local.job import AccountQuota, JobRequest, LocalNode
 from drainwise.local.pool import snapshot_of
+from drainwise.local.store import DaemonStore
 from drainwise.pilotad.report import PilotReport
 from drainwise.processes.process import Process
 from more_examples import more_examples

@@ -17,11 +17,11 @@ from pytest_mock import MockerFixture
 from drainwise.facts.errors import PoolError
 from drainwise.features.facts import HostFacts
 from drainwise.local import control
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import RUNNING, WAITING, AccountQuota, JobRequest, LocalJob, LocalNode
-from drainwise.local.lease.end import kill
+from drainwise.local.lease.files import kill
 from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.leases import DaemonSettings, Leases
+from drainwise.local.store import DaemonStore
 from drainwise.local.wake import Sleeper
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile

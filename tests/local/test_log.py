@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drainwise.local import log
-from drainwise.local.log import to_file
+from drainwise.local import control as log
+from drainwise.local.control import to_file
 
 
 def test_a_line_is_printable_and_short(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.local.daemon_lock import DaemonLock
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import AccountQuota, JobRequest, LocalNode
 from drainwise.local.pool import LocalPool
+from drainwise.local.store import DaemonStore
 from drainwise.pool.facts import Ending
 from drainwise.processes.process import Process
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from drainwise.local.job import RUNNING, AccountQuota, JobRequest, LocalJob, LocalNode
-from drainwise.local.lease.returned import acknowledged, held_cores, owed_by_node, returned_parts
 from drainwise.local.pool import snapshot_of
+from drainwise.local.returned import acknowledged, held_cores, owed_by_node, returned_parts
 from drainwise.local.schedule import WaitingJob, choose_starts, holdings
 from drainwise.local.store import LocalState
-from drainwise.pilot.decide.returned_cores import ReturnedCores
+from drainwise.pilot.decide.lease import ReturnedCores
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn, ReturnedPart
 from drainwise.pilotad.report import PilotReport
 from drainwise.reclaim.columns import standing_of

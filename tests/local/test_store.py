@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded, UsageError
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.database import STATE
 from drainwise.local.job import ENDED, RUNNING, STARTING, WAITING, AccountQuota, JobRequest, LocalNode
-from drainwise.local.store import LocalStore
+from drainwise.local.store import DaemonStore, LocalStore
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport
 from drainwise.processes.process import Process

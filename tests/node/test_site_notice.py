@@ -18,10 +18,9 @@ from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, JobFacts
 from drainwise.node.job_features import make_features
 from drainwise.node.site_notice import SiteNotice, give_notice
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders, orders_from
+from drainwise.pilot.channels import SiteNoticeReader
+from drainwise.pilot.decide.lease import Lease, SiteOrders, orders_from
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.site_notices import SiteNoticeReader
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 
 pytestmark = pytest.mark.daemons  # it runs real processes

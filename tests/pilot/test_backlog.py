@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.decide import backlog as pilot_backlog
-from drainwise.pilot.decide.backlog import Backlog
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide import payload as pilot_backlog
+from drainwise.pilot.decide.payload import Backlog, Payload
 
 from .work import payload
 

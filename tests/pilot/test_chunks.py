@@ -10,7 +10,7 @@ import pytest
 from drainwise.cli import pilot
 from drainwise.cli.command_line.options import build
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, UsageError
-from drainwise.pilot.chunks import ChunkPlan, Chunks, chunk_jobs_here, chunk_jobs_of
+from drainwise.pilot.chunks import ChunkPlan, chunk_jobs_here, chunk_jobs_of, chunks
 from drainwise.pilot.decide.lease import Lease
 from drainwise.systems.chunk_jobs import ChunkJob
 
@@ -64,9 +64,9 @@ def test_a_chunk_job_is_the_same_pilot_on_its_own_cores() -> None:
 def test_those_that_wait_are_removed_when_the_leader_ends() -> None:
     """Asked for when it begins, not before; at its end the batch system is told all of them."""
     system, said = MadeUpBatchSystem(), list[str]()
-    chunks = Chunks(system, plan(), LEASE, 1100.0, said.append)
+    leader = chunks(system, plan(), LEASE, 1100.0, said.append)
     assert system.taken == []
-    with chunks:
+    with leader:
         assert len(system.taken) == 3
         assert system.removed == []
     assert system.removed == ["1", "2", "3"]
@@ -77,7 +77,7 @@ def test_those_that_wait_are_removed_when_the_leader_ends() -> None:
 def test_a_batch_system_that_fails_costs_log_lines(fault: Exception) -> None:
     """The leader goes on; what was taken is removed all the same."""
     system, said = MadeUpBatchSystem(1, fault), list[str]()
-    with Chunks(system, plan(), LEASE, 1100.0, said.append):
+    with chunks(system, plan(), LEASE, 1100.0, said.append):
         assert len(system.taken) == 1
     assert system.removed == ["1"]
     assert said[0] == f"2 chunk jobs are not asked for: {fault}"
@@ -87,7 +87,7 @@ def test_a_batch_system_that_fails_costs_log_lines(fault: Exception) -> None:
 def test_nothing_is_removed_where_nothing_was_taken() -> None:
     """An empty list of jobs might mean all of them to a batch system."""
     system = MadeUpBatchSystem(0)
-    with Chunks(system, plan(), LEASE, 1100.0, list[str]().append):
+    with chunks(system, plan(), LEASE, 1100.0, list[str]().append):
         pass
     assert system.removed == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import UsageError
-from drainwise.pilot.queues.claims import Claims, put_back
+from drainwise.pilot.queues.directory import Claims, put_back
 from real_daemons.waiting import wait_for
 
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.decision import BY_DEADLINE, BY_MAXIMUM, Decision, decide
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.lease import Lease, SiteOrders
+from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import DEADLINE, HOLES, NOTHING, WHILE_DRAINING, PilotSettings
 from drainwise.pilot.decide.workload import RunningPayload, Workload, running_since
 

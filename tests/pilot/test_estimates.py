@@ -10,16 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apart import apart
-from drainwise.pilot.channels import Channels
+from drainwise.pilot.channels import Channels, SiteNoticeReader
 from drainwise.pilot.decide.estimates import expected_run_time, move_overdue, next_estimate, renew
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.workload import RunningPayload, running_since
-from drainwise.pilot.pilot_clock import PilotClock
 from drainwise.pilot.processes import Processes
-from drainwise.pilot.runner import PilotRunner
-from drainwise.pilot.site_notices import SiteNoticeReader
+from drainwise.pilot.runner import PilotClock, PilotRunner
 
 from .test_runner import Listed
 from .work import T0, workload_of

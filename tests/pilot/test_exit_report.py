@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from drainwise.pilot.decide.lease_use import Drain, LeaseCoreSeconds
-from drainwise.pilot.lease_record import ExitReport, write_exit_report
+from drainwise.pilot.lease_record import Drain, ExitReport, LeaseCoreSeconds, write_exit_report
 
 SPENT = LeaseCoreSeconds(lease=1000.0, useful=700.0, failed=100.0, lost=50.0, idle=150.0)
 REPORT = ExitReport("pilot-1", 4, 1000.0, 1250.0, "draining", 7, 1, 2, 12, 0.1, SPENT, None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.pilot.decide.decision import BY_MAXIMUM
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders
+from drainwise.pilot.decide.lease import Lease, SiteOrders
 from drainwise.pilot.lease_record import ExitReport, LeaseRecord
 from drainwise.pilot.queues.records import EndedPayload
 

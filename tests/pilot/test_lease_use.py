@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.decide.lease_use import FAILED, LOST, USEFUL, LeaseUse
+from drainwise.pilot.lease_record import FAILED, LOST, USEFUL, LeaseUse
 
 CORES = 64
 START = 1_795_249_000.0

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from all_but_one import all_but_one
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders, orders_from
+from drainwise.pilot.decide.lease import Lease, SiteOrders, orders_from
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilotad.site_ad import SiteAd
 

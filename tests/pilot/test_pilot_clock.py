@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.pilot_clock import STEP, PilotClock
+from drainwise.pilot.runner import STEP, PilotClock
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6))

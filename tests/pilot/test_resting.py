@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.decide.resting import RestingValues
+from drainwise.pilot.decide.workload import RestingValues
 from drainwise.pilotad.report import PilotReport
 
 T0 = 1_795_249_000

@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.decision import decide
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.lease_use import USEFUL, LeaseUse
-from drainwise.pilot.decide.resting import RestingValues
-from drainwise.pilot.decide.returned_cores import ReturnedCores
+from drainwise.pilot.decide.lease import Lease, ReturnedCores
+from drainwise.pilot.decide.payload import Backlog
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.decide.workload import Workload, report_of, running_since
+from drainwise.pilot.decide.workload import RestingValues, Workload, report_of, running_since
+from drainwise.pilot.lease_record import USEFUL, LeaseUse
 from drainwise.pilotad.partial_return import (
     NOTHING_RETURNED,
     Acknowledgement,

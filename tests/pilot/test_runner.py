@@ -9,18 +9,14 @@ from pathlib import Path
 import pytest
 
 from apart import apart
-from drainwise.pilot.channels import Channels
-from drainwise.pilot.decide.backlog import Backlog
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.payload import Payload
-from drainwise.pilot.decide.returned_cores import ReturnedCores
+from drainwise.pilot.channels import Channels, SiteNoticeReader
+from drainwise.pilot.decide.lease import Lease, ReturnedCores
+from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.lease_record import ExitReport
-from drainwise.pilot.pilot_clock import PilotClock
 from drainwise.pilot.processes import Processes
 from drainwise.pilot.queues.records import EndedPayload
-from drainwise.pilot.runner import START_BATCH, PilotRunner
-from drainwise.pilot.site_notices import SiteNoticeReader
+from drainwise.pilot.runner import START_BATCH, PilotClock, PilotRunner
 from real_daemons.waiting import wait_for
 
 

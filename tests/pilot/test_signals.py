@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from drainwise.pilot.signals import Signals
+from drainwise.pilot.runner import Signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

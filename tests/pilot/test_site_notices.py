@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders
+from drainwise.pilot.channels import SERVER_PAUSE, SiteNoticeReader
+from drainwise.pilot.decide.lease import Lease, SiteOrders
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.site_notices import SERVER_PAUSE, SiteNoticeReader
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 
 from .work import T0

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
 from drainwise.facts.cut_deadline import between
+from drainwise.pilot.decide.estimates import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.payload import Payload
-from drainwise.pilot.decide.waste_curve import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, running_since
 from drainwise.pilotad.values import curve_points
 from drainwise.simulate.policies.clairvoyant import waste_when_ended

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.decision import Decision, decide
 from drainwise.pilot.decide.estimates import move_overdue
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders, orders_from
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.lease import Lease, SiteOrders, orders_from
+from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.workload import RunningPayload, Workload, running_since
 from drainwise.pilotad.site_ad import SiteAd

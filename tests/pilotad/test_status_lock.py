@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.common.local_file import is_at
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad import jobstatus, safe_open
-from drainwise.pilotad.jobstatus import is_at, lock
+from drainwise.pilotad.jobstatus import lock
 from drainwise.pilotad.safe_open import Patience
 from made_clock import MadeClock
 
@@ -105,10 +106,10 @@ def test_is_at(seal: Path) -> None:
     """The name leads to the open file until it is replaced or removed."""
     place = os.open(seal.parent, os.O_RDONLY | os.O_DIRECTORY)
     with open(seal, "rb") as stream:
-        assert is_at(stream.fileno(), place, "used_CPU")
+        assert is_at(stream.fileno(), "used_CPU", place)
         os.rename(seal, seal.parent / "old")
-        assert not is_at(stream.fileno(), place, "used_CPU")
+        assert not is_at(stream.fileno(), "used_CPU", place)
         seal.write_bytes(b"7\n")
-        assert not is_at(stream.fileno(), place, "used_CPU")
-        assert is_at(stream.fileno(), place, "old")
+        assert not is_at(stream.fileno(), "used_CPU", place)
+        assert is_at(stream.fileno(), "old", place)
     os.close(place)

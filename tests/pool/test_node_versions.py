@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.pool.node_versions import counted, mixed_line
+from drainwise.pool.notices import counted, mixed_line
 
 
 def test_each_node_counts_once_under_its_version() -> None:

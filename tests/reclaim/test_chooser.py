@@ -259,6 +259,27 @@ def test_a_pilot_of_two_nodes_makes_room_on_both() -> None:
     assert plan.jobs.tolist() == [[1], [1]]
 
 
+def test_a_limit_counts_a_pilot_of_two_nodes_once() -> None:
+    """Each of ten pilots makes room on two nodes for a job each; six of them may go."""
+    names = [f"n{number:02}" for number in range(20)]
+    it = problem(dict.fromkeys(names, 0.0), [(name, 8.0, 5.0) for name in names], [(20, 8)], most=[100])
+    rows, pilots = it.rows, np.arange(10)
+    wide = replace(
+        rows,
+        pilot=pilots,
+        way=rows.way[:10],
+        user=rows.user[:10],
+        spends=np.column_stack((np.full(10, 16.0), np.zeros(10))),
+        loss=rows.loss[:10],
+        claim=rows.claim[:10],
+        row=np.repeat(pilots, 2),
+    )
+    it = replace(it, rows=wide)
+    state = State(it, price_by_facts(it.rows, it.limits, 1.0))
+    fill(state, [0])
+    assert (state.gone.sum(), state.served.tolist()) == (6, [12])
+
+
 def test_without_pilots_nothing_goes() -> None:
     """Nor without jobs, nor where no pilot may go."""
     for it in (

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.made_up_room import Made, mixed_pool
 from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.room import PlaceRoom, demand_left, kept_rooms, room_facts
 from more_examples import most_of
 
@@ -36,11 +37,12 @@ def test_a_job_of_8_cores_and_32_gib_gets_the_room_of_one_place_not_of_four() ->
     fat = place("rich", FULL)
     pilots = [pilot(f"p{number}", f"poor{number}", 8, 4 << 10, age=10) for number in range(4)]
     pilots += [pilot(f"q{number}", "rich", 4, 16 << 10, age=9000) for number in range(8)]
-    made = Pool((kind("k", 1, 8, 32 << 10),), (*poor, fat), tuple(pilots)).made()
+    wanted = kind("k", 1, 8, 32 << 10)
+    made = Pool((wanted,), (*poor, fat), tuple(pilots)).made()
     assert made.jobs == {"k": 1}
     assert {run[0] for run in runs(made)} == {"q"}
     assert len(runs(made)) == 2
-    assert made.places == (PlaceRoom("rich", (("k", 1),), tuple(sorted(runs(made)))),)
+    assert made.places == (PlaceRoom(RoomFor("rich", ((wanted, 1),)), tuple(sorted(runs(made)))),)
 
 
 def test_a_job_that_can_run_nowhere_costs_nobody_anything() -> None:
@@ -183,7 +185,7 @@ def test_several_users_make_room_together_where_none_can_alone() -> None:
     pool = Pool((kind("k", 1, 8),), nodes, pilots, users=("alice", "dave", "eve"), costs={"a.alice": 9, "a.dave": 9})
     made = pool.made()
     assert runs(made) == {"a.alice", "a.dave"}
-    assert made.places == (PlaceRoom("a", (("k", 1),), ("a.alice", "a.dave")),)
+    assert made.places == (PlaceRoom(RoomFor("a", ((pool.kinds[0], 1),)), ("a.alice", "a.dave")),)
     assert runs(replace(pool, most={"alice": 3}).made()) == {"b.dave", "b.eve"}
 
 
@@ -239,7 +241,7 @@ def test_all_room_is_there_when_the_pilots_have_left(size: str, pool: Pool) -> N
     several = {one.name: one.places for one in pool.kinds}
     there: Counter[str] = Counter()
     for one in made.places:
-        there.update(dict(one.jobs))
+        there.update({kind.name: number for kind, number in one.room.jobs})
     assert there == {name: number * several[name] for name, number in made.jobs.items()}
     assert _lacking(pool, made) == []
 
@@ -248,13 +250,13 @@ def _lacking(pool: Pool, made: Made) -> list[str]:
     """The places where the jobs that have room would not fit."""
     facts = room_facts(pool.kinds, pool.places)
     left = demand_left(facts, {one.account: ENDLESS for one in pool.kinds} | dict(pool.owed), {})
-    pilots, kinds = {one.run: one for one in pool.pilots}, {one.name: one for one in pool.kinds}
+    pilots = {one.run: one for one in pool.pilots}
     found = []
     for node in facts.places:
-        here = [one for one in made.places if one.place == node.name]
+        here = [one for one in made.places if one.room.place == node.name]
         room = dict(zip(facts.resources, left.room[facts.index[node.name]].astype(int).tolist()))
         gone = sum_of([Amounts(**room), *(pilots[run].holds or Amounts() for one in here for run in one.runs)])
-        jobs = [kinds[name] for one in here for name, number in one.jobs for _ in range(number)]
+        jobs = [kind for one in here for kind, number in one.room.jobs for _ in range(number)]
         if not gone.covers(sum_of(one.needs for one in jobs)):
             found.append(node.name)
         if any(node.node_class not in one.classes for one in jobs):
@@ -269,12 +271,13 @@ def _lacking(pool: Pool, made: Made) -> list[str]:
 
 def test_pieces_are_kept_where_one_of_two_kinds_needs_several_of_them() -> None:
     """Each pilot's 4 cores are enough for the first kind alone; for the second they are room together."""
-    facts = room_facts((kind("small", 1, 4), kind("large", 1, 8)), (place("n", Amounts(16)),))
+    small, large = kind("small", 1, 4), kind("large", 1, 8)
+    facts = room_facts((small, large), (place("n", Amounts(16)),))
     going = {"n": [(Amounts(4), 100), (Amounts(4), 300), (Amounts(4), 200)]}
-    made = PlaceRoom("n", (("small", 1), ("large", 1)), ("a", "b", "c"))
+    made = PlaceRoom(RoomFor("n", ((small, 1), (large, 1))), ("a", "b", "c"))
     kept = kept_rooms(facts, [made], None, going)["n"]
     assert (kept.pilots, kept.until, kept.least.cores, kept.total.cores) == (3, 300, 4, 12)
-    assert kept_rooms(facts, [replace(made, jobs=(("small", 1),))], None, going) == {}
+    assert kept_rooms(facts, [replace(made, room=RoomFor("n", ((small, 1),)))], None, going) == {}
 
 
 @pytest.mark.parametrize("seed", range(most_of(1, 3)))

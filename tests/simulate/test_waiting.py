@@ -5,11 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.decision import decide
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.lease import Lease, SiteOrders
+from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.workload import Workload
 from drainwise.simulate.waiting import WaitingPayloads

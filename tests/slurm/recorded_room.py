@@ -13,10 +13,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from drainwise.pool.facts import Snapshot
-from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
-from drainwise.slurm.cluster.rules import ClusterRules, rules_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.squeue_lines import jobs_of_lines
+from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
+from drainwise.slurm.pool.rules import ClusterRules, rules_in
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.snapshot import snapshot_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from drainwise.slurm.cluster.limits import Allowance, Asked, Holder, limits_in
+from drainwise.slurm.pool.limits import Allowance, Asked, Holder, limits_in
 
 CMS: Holder = ("cms", "", "")
 BOB: Holder = ("cms", "bob", "")
@@ -30,7 +30,7 @@ HOUR = Asked(60, {"cpu": 1})
 
 def test_which_limits_there_are_and_what_they_leave() -> None:
     """Of an account's record those that all its users share; what has no limit is none."""
-    found = limits_in(ASSOCIATIONS + QOS.format(user="bob(1002)")).left
+    found = limits_in(ASSOCIATIONS + QOS.format(user="bob(1002)"))
     assert found[CMS] == {("jobs", "all", ""): 6, ("amounts", "all", "cpu"): 4, ("minutes", "all", "cpu"): 480}
     assert found[BOB] == {("jobs", "user", ""): 4, ("job", "job", "cpu"): 4}
     assert found["qos", "small"] == {("amounts", "all", "cpu"): 16, ("job", "job", "cpu"): 8}
@@ -39,7 +39,7 @@ def test_which_limits_there_are_and_what_they_leave() -> None:
 
 
 def test_22_05_names_a_user_by_the_number_alone() -> None:
-    found = limits_in(ASSOCIATIONS + QOS.format(user="1002")).left
+    found = limits_in(ASSOCIATIONS + QOS.format(user="1002"))
     assert ("qos", "small", "user", "bob") in found
 
 

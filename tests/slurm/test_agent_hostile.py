@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.pilot.channels import SiteNoticeReader
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.site_notices import SiteNoticeReader
 from drainwise.pilotad.attributes import ATTRIBUTES
 from made_up_node import public_directory
 

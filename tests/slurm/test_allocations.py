@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.slurm.cluster.allocations import NodeShare, allocation_in
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.pool.places import NodeShare, allocation_in
 
 # Recorded on 22.05.8 and 24.11.5, which say the same there.
 ALIKE = (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.install import expected_files
 from drainwise.install.rendered_tree import write_tree
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig, SlurmSection
@@ -48,7 +49,10 @@ class Node:
 
 
 @pytest.fixture
-def node() -> Iterator[Node]:
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """One on which no tree and no package was put in place."""
+    for name in ("KEPT", "_PACKAGES"):
+        monkeypatch.setattr(expected_files, name, "/nonexistent")
     with public_directory() as base:
         yield Node(base)
 

@@ -12,7 +12,7 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import Published, comment_text
 from drainwise.slurm.jobs.commands import settings_in
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.states import RUNNING
+from drainwise.slurm.jobs.values import RUNNING
 from drainwise.slurm.setup.check import Caller, is_controller, judge_orders
 from drainwise.slurm.setup.check_facts import ClusterFacts
 

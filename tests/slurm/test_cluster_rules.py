@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import (
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.rules import (
+    MAINTENANCE,
     QUESTIONS,
     ClusterRules,
     NodeReservation,
@@ -44,7 +45,7 @@ def test_recorded_rules(version: str) -> None:
         "now1": (["node4"], 8, True, False),
         "float1": (["node2"], 8, False, True),
     }
-    (maintenance,) = (one for one in found.reservations if one.is_maintenance)
+    (maintenance,) = (one for one in found.reservations if MAINTENANCE in one.flags)
     assert (maintenance.name, maintenance.end - maintenance.start) == ("maint1", 3600)
     assert controller_time(recorded_room(version, "scontrol.txt").decode()) == NOW
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.slurm.cluster.constraint import is_met
+from drainwise.slurm.pool.node_classes import is_met
 
 
 @pytest.mark.parametrize(

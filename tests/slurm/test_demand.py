@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import ClusterRules, NodeReservation, Partition, Selection
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.demand import SlurmDemand, Wanted
 from drainwise.slurm.pool.node_classes import MOST_LISTS, NodeClasses, lists_of
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.rules import ClusterRules, NodeReservation, Partition, Selection
 from more_examples import more_examples
 
 NOW = 1795270000

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules, PilotIdentity, rule_of
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 from drainwise.slurm.jobs.squeue_json import jobs_in
-from drainwise.slurm.pool.identity import identity_in, with_identities
+from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.old_release import details_in
+from drainwise.slurm.pool.shares import shares_in
+from drainwise.slurm.pool.snapshot import snapshot_of
 from drainwise.slurm.pool.transport import jobs_of_pyslurm
 
 from .recorded_cluster import VERSIONS, recorded
@@ -21,21 +22,29 @@ RULES = IdentityRules(comment=rule_of("vo={vo} {} | vo={vo}"), job_name=rule_of(
 LINE = b"JobId=%d JobName=%b UserId=alice(1001) GroupId=x Network=(null) WorkDir=/home/alice%b StdErr=/o Power= \n"
 
 
+NODE = SlurmNode("n", 24, 24, 0, draining=False, partitions=frozenset({"main"}), cpus=24)
+TREE = shares_in("root|||0\n atlas||1|0\n  atlas|alice|1|0\n")
+
+
+def sent(*jobs: SlurmJob, rules: IdentityRules = RULES) -> list[PilotIdentity | None]:
+    """Who sent each of these jobs as they run."""
+    runs = frozenset({"RUNNING"})
+    running = [
+        replace(job, account="atlas", cores=8, node="n", node_count=1, start=1795270000, states=runs) for job in jobs
+    ]
+    return [one.identity for one in snapshot_of(running, [NODE], TREE, 1795270100, 60, identity=rules).pilots]
+
+
 def test_the_rules_for_comment_and_name_complete_each_other() -> None:
     job = SlurmJob(7, comment="vo=atlas job=12 more", name="harvester/w1")
-    assert identity_in(job, RULES) == PilotIdentity(vo="atlas", ce_job="harvester")
-    assert identity_in(replace(job, comment="mine", name="mine"), RULES) is None
-    assert identity_in(job, IdentityRules()) is None
+    assert sent(job) == [PilotIdentity(vo="atlas", ce_job="harvester")]
+    assert sent(replace(job, comment="mine", name="mine")) == [None]
+    assert sent(job, rules=IdentityRules()) == [None]
 
 
-def test_each_pilot_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the name that a pilot and its job share; without rules nothing is looked at."""
+def test_each_pilot_has_its_own() -> None:
     jobs = [SlurmJob(7, array=6, task=1, comment="vo=a job=1"), SlurmJob(8, comment="vo=b job=2"), SlurmJob(9)]
-    pilots = tuple(Pilot(f"{name}@1", name, "n", "x", "alice", 8, 1) for name in ("6_1", "8", "9"))
-    seen = with_identities(Snapshot(1, pilots, ()), jobs, RULES)
-    assert [one.identity and one.identity.vo for one in seen.pilots] == ["a", "b", None]
-    monkeypatch.setattr(SlurmJob, "label", None)
-    assert with_identities(Snapshot(1, pilots, ()), jobs, IdentityRules()).pilots == pilots
+    assert [one and one.vo for one in sent(*jobs)] == ["a", "b", None]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

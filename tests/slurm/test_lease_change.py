@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused
 from drainwise.slurm import ENDLESS
-from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.lease_change import (
+from drainwise.slurm.jobs.job import (
+    SlurmJob,
     granted_by_limit,
     is_shortened,
     lease_end,

@@ -10,7 +10,7 @@ import pytest
 
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.scontrol_jobs import job_in
-from drainwise.slurm.jobs.states import states_of
+from drainwise.slurm.jobs.values import states_of
 from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node_agent.jobs import GRANTED, NodeJob, granted_end, is_this_run, learn_granted
 

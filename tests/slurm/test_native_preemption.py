@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.states import states_of
+from drainwise.slurm.jobs.values import states_of
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from, to_protect, to_release
 
 RUN = SlurmJob(17, node_count=1, start=1795270000, end=1795273600, can_requeue=True, priority=100000)

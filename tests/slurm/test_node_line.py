@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
+from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
 
 from .recorded_cluster import VERSIONS, nodes
 

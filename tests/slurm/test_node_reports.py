@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from drainwise.pilotad.report import PilotReport, standing
-from drainwise.slurm.jobs.admin_comment import LONGEST, NodeReport, Published, comment_text, published_in
+from drainwise.slurm.jobs.admin_comment import LONGEST, NodeReport, Published, comment_text, published_in, whole_report
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.publish import batch, is_news, wanted_comment
 
 NOW = 1_795_249_000

@@ -10,7 +10,7 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.siteconfig import SlurmSection
-from drainwise.slurm.cluster.node_line import SlurmNode
+from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.pool import OVERDUE_AFTER, SlurmPool
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.transport import Answers

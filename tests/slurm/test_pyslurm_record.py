@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.cluster.node_line import nodes_in
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.squeue_json import jobs_in
-from drainwise.slurm.jobs.states import COMPLETING
+from drainwise.slurm.jobs.values import COMPLETING
+from drainwise.slurm.pool.node_line import nodes_in
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.snapshot import snapshot_of
 from drainwise.slurm.pool.transport import jobs_of_pyslurm

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.lease_change import granted_by_limit, is_shortened
+from drainwise.slurm.jobs.job import granted_by_limit, is_shortened
 from drainwise.slurm.jobs.scontrol_jobs import TOGETHER, JobAnswer, ask, between_marks, job_in, questions, understood
 from drainwise.slurm.jobs.values import ENDLESS_MINUTES
 from made_up_scontrol import MadeUpScontrol

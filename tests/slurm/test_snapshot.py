@@ -13,12 +13,12 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.quota import require_whole
-from drainwise.slurm.cluster.allocations import NodeShare
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import ClusterRules, Selection, selection_in
 from drainwise.slurm.jobs.admin_comment import Published, comment_text, without_directories_text
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
-from drainwise.slurm.jobs.states import ALIVE, SUSPENDED
+from drainwise.slurm.jobs.values import ALIVE, SUSPENDED
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.places import NodeShare
+from drainwise.slurm.pool.rules import ClusterRules, Selection, selection_in
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.snapshot import (
     DRAINING_NODE,

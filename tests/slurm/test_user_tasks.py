@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.states import RUNNING
+from drainwise.slurm.jobs.values import RUNNING
 from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node_agent import user_tasks
 from drainwise.slurm.node_agent.as_user import ChildOutcome, Identity, Send, Users

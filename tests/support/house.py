@@ -43,7 +43,7 @@ HOUSE = {
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
-    "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
+    "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad pool", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
     "htcondor.pool": Room(
         POOL,
@@ -65,12 +65,9 @@ HOUSE = {
         plain=False,
     ),
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
-    "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
     "slurm.node_agent": Room(NODE, "root", "common facts features node node.payloads pilotad slurm.jobs slurm.node"),
-    "slurm.pool": Room(
-        POOL, "agent", "common facts pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
-    ),
+    "slurm.pool": Room(POOL, "agent", "common facts pilotad pool siteconfig slurm.jobs slurm.node", plain=False),
     "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs systems"),
     "slurm.setup": Room(
         ADMIN,
@@ -85,11 +82,11 @@ HOUSE = {
         "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool processes "
         "systems",
     ),
-    "local.lease": Room(USER, "user", "common facts features node pilotad processes"),
+    "local.lease": Room(USER, "user", "common facts features node processes"),
     "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad processes systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide processes"),
-    "page": Room(EVERYWHERE, "anybody", "common"),
+    "page": Room(EVERYWHERE, "anybody", "common facts"),
     "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
     "estimate.records": Room(JOB, "job's user, anybody", "facts"),
     "validate": Room(USER, "user", "common facts launch launch.choice processes"),
@@ -165,7 +162,7 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "common": Budget(1_959, "__init__ __main__ common facts"),
-    "processes": Budget(645, "processes"),
+    "processes": Budget(622, "processes"),
     "features": Budget(1_617, "features"),
     "pilotad": Budget(989, "pilotad"),
     "node": Budget(1_353, "node node.payloads"),
@@ -186,7 +183,7 @@ BUDGETS = {
     ),
     "htcondor/setup": Budget(910, "htcondor.setup"),
     "slurm/node": Budget(1_929, "slurm.node slurm.node_agent"),
-    "slurm/pool": Budget(3_543, "slurm slurm.cluster slurm.jobs slurm.pool"),
+    "slurm/pool": Budget(3_543, "slurm slurm.jobs slurm.pool"),
     "slurm/setup": Budget(1_037, "slurm.setup"),
     "cli": Budget(
         4_701,

@@ -135,8 +135,7 @@ class _Acting:
         return tuple(acts)
 
     def _withdraw(self, withdrawal: Withdrawal, look: SecondLook) -> Act[Withdrawal]:
-        why = look.why_stands(withdrawal) or self.avoided.get(withdrawal.pilot.node)
-        if why:
+        if why := look.why_stands(withdrawal) or self.avoided.get(withdrawal.pilot.node):
             return Act(withdrawal, Outcome.SKIPPED, why)
         try:
             self.pool.withdraw_order(look.running[withdrawal.pilot.run], withdrawal.reason)
@@ -146,8 +145,7 @@ class _Acting:
 
     def _act(self, order: Order, look: SecondLook, why_not: str) -> Act[Order]:
         """Give one order; its deadline is not before the site's notice, however late it is given, save by the lease."""
-        why = why_not or self.avoided.get(order.pilot.node)
-        if why:
+        if why := why_not or self.avoided.get(order.pilot.node):
             return Act(order, Outcome.SKIPPED, why)
         current, earliest = look.running[order.pilot.run], self.time() + self.basis.settings.notice
         promised = earliest if current.lease_end is None else min(earliest, current.lease_end)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from drainwise.facts.errors import UsageError
 from drainwise.journal.event import Event, Kind, Outcome, State
-from drainwise.journal.read import event_of, files_of, kind_of, lines_of
+from drainwise.journal.read import events_of, files_of
 from drainwise.pool.finding import MISSING, OK, Finding
 
 UNIT = "drainwise-agent"
@@ -80,7 +80,7 @@ def judge(facts: AgentFacts) -> Iterator[Finding]:
         yield Finding(OK, "agent", "an agent that acts is running", value=f"pid {facts.holder}")
     elif facts.wanted:
         why = f"[agent] act = yes, and no agent that acts is running here: nobody holds {facts.lock}"
-        line = manager.look if manager else "systemctl enable --now drainwise-agent   (see docs/agent.md)"
+        line = manager.look if manager else f"systemctl unmask {UNIT}; systemctl enable --now {UNIT}   # docs/agent.md"
         yield Finding(MISSING, "agent", why, line)
     name, reason = facts.state
     if facts.holder is not None and name == State.BACKING_OFF:
@@ -104,7 +104,8 @@ def facts_of(
     holder, lines, unread = None, [], ""
     try:
         holder = _holder(lock)
-        lines = list(_recent(lines_of(files_of(journal)[-2:]), now))
+        recent = events_of(files_of(journal)[-2:], Kind.STATE, Kind.ORDER)
+        lines = [event for event in recent if _time(event) <= now]
     except OSError as fault:
         unread = f"{lock}: {fault.strerror}"
     except UsageError as fault:
@@ -115,15 +116,6 @@ def facts_of(
     state = (str(states[-1].get("state")), str(states[-1].get("why"))) if states else ("", "")
     wanted = acting and (here or manager is not None)
     return AgentFacts(wanted, lock, holder, journal, state, failed, len(orders), manager, unread)
-
-
-def _recent(lines: Iterable[bytes], now: int) -> Iterator[Event]:
-    """Yield the events of states and orders. Parse only these, since a journal may have any size."""
-    for line in lines:
-        if kind_of(line) in {Kind.STATE, Kind.ORDER}:
-            event = event_of(line)
-            if event is not None and _time(event) <= now:
-                yield event
 
 
 def _time(event: Event) -> int:
@@ -142,20 +134,17 @@ def _holder(lock: str) -> int | None:
     if not written.isdigit():
         return None
     directory = f"/proc/{int(written)}/fd"
-    for name in _names(directory):
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return None
+    for name in names:
         try:
             if os.path.samestat(os.stat(f"{directory}/{name}"), there):
                 return int(written)
         except OSError:
             continue  # closed meanwhile
     return None
-
-
-def _names(directory: str) -> Sequence[str]:
-    try:
-        return os.listdir(directory)
-    except FileNotFoundError:
-        return ()
 
 
 def systemd_manager(program: str = "systemctl") -> ServiceManager | None:

@@ -19,7 +19,7 @@ from drainwise.agent.cycle import Cycle
 from drainwise.agent.cycle_facts import CycleOutcome, PoolView
 from drainwise.journal.event import Event, Outcome, State, number, truth
 from drainwise.pilotad.report import STANDINGS
-from drainwise.pool.node_versions import UNKNOWN
+from drainwise.pool.notices import UNKNOWN
 from drainwise.reclaim.decide.open_until import held_cores
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import LIMITS

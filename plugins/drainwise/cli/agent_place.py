@@ -55,7 +55,11 @@ def lock_of(args: argparse.Namespace) -> AgentLock:
 
 def requests_of(args: argparse.Namespace) -> RequestFiles:
     """Return where this pool's requests lie: beside the lock."""
-    return RequestFiles(f"{lock_of(args).path.removesuffix('.lock')}.requests")
+    return RequestFiles(_beside_lock(args, ".requests"))
+
+
+def _beside_lock(args: argparse.Namespace, suffix: str) -> str:
+    return f"{lock_of(args).path.removesuffix('.lock')}{suffix}"
 
 
 def named_journal(args: argparse.Namespace) -> str | None:
@@ -69,11 +73,7 @@ def journal_path(args: argparse.Namespace) -> str:
 
     Without any, an agent that is started anew for each cycle could keep no limit of an hour.
     """
-    return named_journal(args) or _own_journal(args)
-
-
-def _own_journal(args: argparse.Namespace) -> str:
-    return f"{lock_of(args).path.removesuffix('.lock')}.journal"
+    return named_journal(args) or _beside_lock(args, ".journal")
 
 
 def journal_at(path: str, args: argparse.Namespace) -> Journal:
@@ -85,7 +85,7 @@ def journal_at(path: str, args: argparse.Namespace) -> Journal:
     journal = JournalFile(path, section.max_size, section.keep)
     if section.view == NOBODY:
         return journal
-    return JournalWithViews(journal, f"{lock_of(args).path.removesuffix('.lock')}{VIEWS}", section.view, to_log)
+    return JournalWithViews(journal, _beside_lock(args, VIEWS), section.view, to_log)
 
 
 def to_standard_error(text: str) -> None:
@@ -126,10 +126,8 @@ def history_of(path: str | None, snapshot: Snapshot, say: Callable[[str], None] 
 
 def journal_to_look_at(args: argparse.Namespace) -> str | None:
     """Return the journal that a read-only command reads: the site's, else the agent's own where it can be read."""
-    named: str | None = site_of(args).journal.file
-    if named is None and os.access(own := _own_journal(args), os.R_OK):
-        return own
-    return named
+    own = _beside_lock(args, ".journal")
+    return site_of(args).journal.file or (own if os.access(own, os.R_OK) else None)
 
 
 def to_log(text: str) -> None:

@@ -32,7 +32,7 @@ INDENT = 10 * " "
 
 def run(args: argparse.Namespace) -> int:
     """Inspect the pool; return 1 when something is missing or dangerous."""
-    from drainwise.pool.finding import to_mend
+    from drainwise.pool.finding import LEVELS, to_mend
 
     site, system = load_or_defaults(args.site), named(args.system, System.findings, "check")
     findings = system.findings(site, args, partial(agent_findings, args, site), show_progress)
@@ -42,7 +42,10 @@ def run(args: argparse.Namespace) -> int:
         print(as_json(findings, remarks))
     else:
         print(as_text(findings if args.all else bad))
-        print("\n".join([_summary(findings), *(f"remark: {printable(text)}" for text in remarks)]))
+        counts = (f"{sum(one.severity == level for one in findings)} {level}" for level in LEVELS)
+        machines = len({finding.machine for finding in findings})
+        summary = f"{machines} machines: {', '.join(counts)}"
+        print("\n".join([summary, *(f"remark: {printable(text)}" for text in remarks)]))
     return 1 if bad else 0
 
 
@@ -108,13 +111,6 @@ def _paragraph(finding: Finding, machines: Sequence[str]) -> str:
     rows += [f"{INDENT}{'' if number else 'add:':<6} {line}" for number, line in enumerate(finding.line.splitlines())]
     # What a daemon answered may hold anything; a terminal gets its printable characters.
     return "\n".join(map(printable, rows)) + "\n"
-
-
-def _summary(findings: Sequence[Finding]) -> str:
-    from drainwise.pool.finding import LEVELS
-
-    counts = (f"{sum(one.severity == level for one in findings)} {level}" for level in LEVELS)
-    return f"{len({finding.machine for finding in findings})} machines: {', '.join(counts)}"
 
 
 def _actions() -> dict[str, Command]:

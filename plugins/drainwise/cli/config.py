@@ -20,7 +20,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.local.system import VARIABLE, default_directory
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 from drainwise.siteconfig.kinds import keys_of
-from drainwise.siteconfig.load import EffectiveValue, SiteReading, effective_values, examine
+from drainwise.siteconfig.load import SiteReading, effective_values, examine
 from drainwise.siteconfig.node_sections import CONDITIONS, KIND, KindSection
 from drainwise.siteconfig.schema import SCOPE, SECTIONS, ScopeSection, SiteConfig
 from drainwise.systems.find import named, offering, tried
@@ -152,7 +152,8 @@ def _lines(reading: SiteReading, show: bool) -> Iterator[str]:
         for section, rows in itertools.groupby(values, key=lambda one: one.section):
             yield f"[{section}]"
             for one in rows:
-                yield f"{f'{one.key} = {one.value or _LEFT_OUT}':<{_ORIGIN_COLUMN}}  # {_origin(reading, one)}"
+                origin = f"{reading.config.file}:{one.line}" if one.line else "default"
+                yield f"{f'{one.key} = {one.value or _LEFT_OUT}':<{_ORIGIN_COLUMN}}  # {origin}"
             yield ""
         origin = f"environment: ${VARIABLE}" if os.environ.get(VARIABLE) else "default"
         yield f"{f'local batch system: {default_directory()}':<{_ORIGIN_COLUMN}}  # {origin}"
@@ -165,22 +166,12 @@ def _lines(reading: SiteReading, show: bool) -> Iterator[str]:
     yield f"{file}: {faults}; {written} keys are set, {len(values) - written} have their default or are left out"
 
 
-def _origin(reading: SiteReading, one: EffectiveValue) -> str:
-    return f"{reading.config.file}:{one.line}" if one.line else "default"
-
-
 def _as_json(reading: SiteReading) -> dict[str, object]:
+    names = ("section", "key", "value", "expected")
     return {
         "file": reading.config.file or None,
         "faults": [
-            {
-                "line": one.line or None,
-                "section": one.section,
-                "key": one.key,
-                "value": one.value,
-                "expected": one.expected,
-            }
-            for one in reading.faults
+            {"line": one.line or None, **{name: getattr(one, name) for name in names}} for one in reading.faults
         ],
         "read_no_more": list(reading.config.former),
         "values": [
@@ -244,7 +235,5 @@ def _extended(system: System, parser: argparse.ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    "check the site file; write the batch system's configuration from it",
-    actions=_actions,
-    metavar=" | ",
+    "check the site file; write the batch system's configuration from it", actions=_actions, metavar=" | "
 )

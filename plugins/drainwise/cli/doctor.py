@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Paper, standard_output
 from drainwise.cli.site_file import SITE_FILE
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import show
 from drainwise.common.printable import printable
 from drainwise.doctor.bundle import bundle_texts, facts_as_json, write_bundle
 from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineFacts
@@ -40,10 +40,8 @@ def run(args: argparse.Namespace) -> int:
     facts, site = look(args.site)
     findings = judge(facts)
     step = next_step(findings)
-    if args.json:
-        print(json_text(document("doctor", facts_as_json(facts, findings, step))))
-    else:
-        print("\n".join(lines_of(findings, step, standard_output())))
+    values = partial(facts_as_json, facts, findings, step)
+    show(args.json, "doctor", values, lambda: lines_of(findings, step, standard_output()))
     if args.bundle:
         write_bundle(args.bundle, bundle_texts(facts, None if facts.site_fault else site))
     if facts.site_fault:
@@ -76,7 +74,11 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
             faults.append(f"{what}: {said}")
             return otherwise
 
-    site, site_fault = _site(site_file)
+    site, site_fault = SiteConfig(), ""
+    try:
+        site = load_or_defaults(site_file)
+    except DrainwiseError as fault:
+        site_fault = str(fault)
     here = tried("what is installed", installation, Installation("", "", ""))
     batch: list[BatchFacts] = []
     for system in offering(System.machine_facts):
@@ -104,14 +106,6 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
         faults=tuple(faults),
     )
     return facts, site
-
-
-def _site(path: str) -> tuple[SiteConfig, str]:
-    """Read the site file; the defaults where there is none, and where it cannot be used, with the reason."""
-    try:
-        return load_or_defaults(path), ""
-    except DrainwiseError as fault:
-        return SiteConfig(), str(fault)
 
 
 def _rendered_here(one: BatchFacts, site: SiteConfig) -> ExpectedFiles:

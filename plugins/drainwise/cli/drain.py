@@ -10,14 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from drainwise.cli.command_line.options import MAY, Command, option
-from drainwise.cli.on_request import (
-    cancel_request,
-    list_requests,
-    nodes_in,
-    request_of,
-    request_options,
-    run_request,
-)
+from drainwise.cli.on_request import cancel_request, list_requests, nodes_in, request_of, request_options, run_request
 from drainwise.cli.pool_options import DECISION, open_pool
 from drainwise.common.typed_table import read_text
 from drainwise.facts.errors import UsageError

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from drainwise.cli.command_line.options import MUST, Command, option
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, standard_output, table
-from drainwise.cli.text import document, json_text, write_whole
+from drainwise.cli.text import show, write_whole
 from drainwise.common.printable import printable
 from drainwise.common.typed_table import from_json, read_text
 from drainwise.estimate.exhausted import TaskVerdict, is_exhausted
@@ -17,7 +17,7 @@ from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Stage, Task
 from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
 from drainwise.estimate.records.record import lines_in, opened
-from drainwise.estimate.scouts import Figure, figure_called
+from drainwise.estimate.scouts import figure_called
 from drainwise.estimate.settings import Settings, settings_from
 from drainwise.estimate.spread import Spread
 from drainwise.estimate.survey import P90, Survey
@@ -71,7 +71,14 @@ def _figure_rows(task: Task) -> list[tuple[str, ...]]:
         return []
     last = task.stages[-1]
     rows = [
-        (task.name, one.name, _before(one), *_cells(stages, one.name, one.unit), one.unit, one.note)
+        (
+            task.name,
+            one.name,
+            _NONE if one.before is None else _number(one.before),
+            *_cells(stages, one.name, one.unit),
+            one.unit,
+            one.note,
+        )
         for one in last.figures
     ]
     return rows + [
@@ -80,18 +87,13 @@ def _figure_rows(task: Task) -> list[tuple[str, ...]]:
     ]
 
 
-def _before(figure: Figure) -> str:
-    return _NONE if figure.before is None else _number(figure.before)
-
-
 def _cells(stages: Mapping[str, Stage], name: str, unit: str) -> list[str]:
     """Write a figure as it was at both moments; its unit where it is not that of the row."""
     found = [figure_called(name, stages[stage].figures) if stage in stages else None for stage in (SCOUTS, FIRST_JOBS)]
-    return [_NONE if one is None else f"{_number(one.value)}{_other(one.unit, unit)} ({one.jobs})" for one in found]
-
-
-def _other(unit: str, usual: str) -> str:
-    return "" if unit == usual else f" {unit}"
+    return [
+        _NONE if one is None else f"{_number(one.value)}{'' if one.unit == unit else f' {one.unit}'} ({one.jobs})"
+        for one in found
+    ]
 
 
 def _time_row(task: Task) -> tuple[str, ...]:
@@ -176,14 +178,11 @@ def run(args: argparse.Namespace) -> int:
         survey.points = [point for point in survey.points if point[0] == args.task]
     if args.plot is not None:
         _plot(args.plot, survey)
-    if args.json:
-        from drainwise.estimate.survey import as_json
+    from drainwise.estimate.survey import as_json
 
-        print(json_text(document("estimate", as_json(survey))))
-    else:
-        print("\n".join(survey_lines(survey, standard_output())))
-        if skips:
-            print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+    show(args.json, "estimate", lambda: as_json(survey), lambda: survey_lines(survey, standard_output()))
+    if skips and not args.json:
+        print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
     return 0
 
 
@@ -204,27 +203,21 @@ def _compare(path: str, as_json: bool) -> int:
         found = compare(read_swf(lines_in(stream, skips), skips))
     if not found[0].asked.jobs:
         raise DrainwiseError(f"{path}: no job with a run time and a requested time in it{_skipped(skips)}")
-    if as_json:
-        moments = [
-            {"after": one.after, "request": spread_json(one.asked), "estimate": spread_json(one.estimated)}
-            for one in found
-        ]
-        print(json_text(document("estimate of a log", {"error_ratio": moments, "skipped": dict(skips)})))
-    else:
-        print("\n".join(compared_lines(found, standard_output())))
-        if skips:
-            print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+    moments = [
+        {"after": one.after, "request": spread_json(one.asked), "estimate": spread_json(one.estimated)} for one in found
+    ]
+    values = {"error_ratio": moments, "skipped": dict(skips)}
+    show(as_json, "estimate of a log", lambda: values, lambda: compared_lines(found, standard_output()))
+    if skips and not as_json:
+        print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
     return 0
 
 
 def _skipped(skips: Mapping[str, int]) -> str:
     """Write which records were left out and why, for a line; "" when none was."""
-    total = sum(skips.values())
-    return f" {total} skipped: " + ", ".join(f"{count} {reason}" for reason, count in _largest(skips)) if total else ""
-
-
-def _largest(skips: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    return iter(sorted(skips.items(), key=lambda pair: (-pair[1], pair[0])))
+    largest = sorted(skips.items(), key=lambda pair: (-pair[1], pair[0]))
+    each = ", ".join(f"{count} {reason}" for reason, count in largest)
+    return f" {sum(skips.values())} skipped: {each}" if sum(skips.values()) else ""
 
 
 def _plot(path: str, survey: Survey) -> None:
@@ -251,9 +244,7 @@ COMMAND = Command(
             "records RECORDS", "file of finished payloads, gzipped or not; - reads the input", one_of=MUST, nargs="?"
         ),
         option(
-            "--swf TRACE",
-            "a log in the Standard Workload Format: how far requests and estimates were off",
-            one_of=MUST,
+            "--swf TRACE", "a log in the Standard Workload Format: how far requests and estimates were off", one_of=MUST
         ),
         option("--format", "of the records (default: recognised)", choices=(_AUTO, *READERS), default=_AUTO),
         option("--tasks FILE", "JSON: task (* for all others) → parameters, JEDI's names"),

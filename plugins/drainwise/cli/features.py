@@ -14,6 +14,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from drainwise.cli.arguments import number, whole
@@ -127,63 +128,36 @@ def _end_machine(args: argparse.Namespace) -> int:
     return shut_down(readable(args, MACHINE))
 
 
-def _asked(directories: tuple[str, ...], answer: Callable[..., int]) -> Callable[[argparse.Namespace], int]:
-    """Return what prints the answer to a question about these directories, in whole numbers.
-
-    It raises FeatureError where the site does not say.
-    """
-
-    def run(args: argparse.Namespace) -> int:
-        print(answer(args, *(readable(args, directory) for directory in directories)))
-        return 0
-
-    return run
-
-
-_BOTH = (MACHINE, JOB)
-_QUESTIONS: dict[str, tuple[str, tuple[str, ...], Callable[..., int]]] = {
-    "left": (
-        "seconds that this job may still run, by its limit and all planned shutdowns",
-        _BOTH,
-        lambda _, machine, job: questions.time_left(machine, job, int(time.time())),
-    ),
-    "ran": (
-        "seconds since the batch system started this job",
-        (JOB,),
-        lambda _, job: questions.time_since_start(job, int(time.time())),
-    ),
-    "rest": (
-        "seconds that work of --work HS06 seconds takes on this job's cores",
-        (JOB,),
-        lambda args, job: round(args.work / questions.power(job)),
-    ),
-    "shutdown": (
-        "when this job must be gone or its host shuts down, in UNIX seconds",
-        _BOTH,
-        lambda _, machine, job: questions.planned_shutdown_time(machine, job, int(time.time())),
-    ),
-    "threads": (
-        "threads that this job may start: its cores",
-        (JOB,),
-        lambda _, job: questions.known(job, "allocated_cpu"),
-    ),
-    "slots": (
-        "job slots of the host that this job holds, by its share of the cores",
-        _BOTH,
-        lambda _, machine, job: questions.slots(machine, job),
-    ),
-    "disk": (
-        "bytes of scratch space that this job may use",
-        (JOB,),
-        lambda _, job: questions.known(job, "scratch_limit_bytes"),
-    ),
-    "memory": (
-        "bytes of memory that this job may use",
-        (JOB,),
-        lambda _, job: questions.known(job, "max_rss_bytes"),
-    ),
+_QUESTIONS = {
+    "left": "seconds that this job may still run, by its limit and all planned shutdowns",
+    "ran": "seconds since the batch system started this job",
+    "rest": "seconds that work of --work HS06 seconds takes on this job's cores",
+    "shutdown": "when this job must be gone or its host shuts down, in UNIX seconds",
+    "threads": "threads that this job may start: its cores",
+    "slots": "job slots of the host that this job holds, by its share of the cores",
+    "disk": "bytes of scratch space that this job may use",
+    "memory": "bytes of memory that this job may use",
 }
-"""Use cases 1 to 8 of the draft, in its order: what is answered, about which directories, and how."""
+"""Use cases 1 to 8 of the draft, in its order."""
+
+
+def _answer(args: argparse.Namespace) -> int:
+    """Print the answer to the chosen question. Raises FeatureError where the site does not say."""
+    machine, job, now = partial(readable, args, MACHINE), partial(readable, args, JOB), int(time.time())
+    answers: dict[str, Callable[[], int]] = {
+        "left": lambda: questions.time_left(machine(), job(), now),
+        "ran": lambda: questions.time_since_start(job(), now),
+        "rest": lambda: round(args.work / questions.power(job())),
+        "shutdown": lambda: questions.planned_shutdown_time(machine(), job(), now),
+        "threads": lambda: questions.known(job(), "allocated_cpu"),
+        "slots": lambda: questions.slots(machine(), job()),
+        "disk": lambda: questions.known(job(), "scratch_limit_bytes"),
+        "memory": lambda: questions.known(job(), "max_rss_bytes"),
+    }
+    print(answers[args.action]())
+    return 0
+
+
 _WORK = option("--work S", "work left, HS06 s", number(0, 1e15), required=True)
 _SEEN = (*PLACES, option("--json", "print JSON"))
 COMMAND = Command(
@@ -192,8 +166,8 @@ COMMAND = Command(
         "show": Command("print every key as a pilot reads it", _SEEN, _show),
         "check": Command("judge every key against the specification; ends with 1 when one is an error", _SEEN, _check),
         **{
-            name: Command(text, (*PLACES, *[_WORK][: name == "rest"]), _asked(places, answer), f"Print the {text}.")
-            for name, (text, places, answer) in _QUESTIONS.items()
+            name: Command(text, (*PLACES, *[_WORK][: name == "rest"]), _answer, f"Print the {text}.")
+            for name, text in _QUESTIONS.items()
         },
         "serve": Command(
             "serve the directories below DIR over http or https, read-only",

@@ -42,7 +42,11 @@ def run(args: argparse.Namespace) -> int:
     scripts = prolog_scripts(release, library, python) if args.prologs else ()
     open_to_users(scripts, "/")
     written, kept = sparing_edited((*scripts, *files), "/")
-    written += _of_package(defaults)
+    left_out = not_yet_in_force(defaults, live_configuration, "/")
+    for file in left_out:
+        why = "the batch system would run it at once, so it is not written; `drainwise install --tree` writes it"
+        print(f"drainwise: {file.path}: {why}", file=sys.stderr)
+    written += without_the_sites([file for file in defaults if file not in left_out], "/")
     changed = write_tree(written, "/")
     if files and args.tree != KEPT:
         keep_tree(files)
@@ -53,28 +57,18 @@ def run(args: argparse.Namespace) -> int:
     return 1 if kept else 0
 
 
-def _of_package(files: Sequence[RenderedFile]) -> list[RenderedFile]:
-    left_out = not_yet_in_force(files, live_configuration, "/")
-    for file in left_out:
-        why = "the batch system would run it at once, so it is not written; `drainwise install --tree` writes it"
-        print(f"drainwise: {file.path}: {why}", file=sys.stderr)
-    return without_the_sites([file for file in files if file not in left_out], "/")
-
-
 def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespace) -> int:
     removal = removal_of(files, live_configuration(), "/", may_have_orders())
     write_tree(removal.stubs, "/")
     for path in removal.unlinked:
         os.unlink(path)
         print(f"removed {path}")
-    for stub in removal.stubs:
-        said = "the batch system's configuration names it, so it stays and does nothing"
-        print(f"drainwise: {stub.path}: {said}: take it out there, and repeat this", file=sys.stderr)
-    for path in removal.needed:
-        until = "delete it when the startd has started anew (the next reboot, say), and not before"
-        print(f"drainwise: {path}: stays: without it jobs here that had an order are evicted: {until}", file=sys.stderr)
-    for path in removal.edited:
-        print(f"drainwise: {path}: was edited by hand: it is kept", file=sys.stderr)
+    named = "the batch system's configuration names it, so it stays and does nothing"
+    until = "delete it when the startd has started anew (the next reboot, say), and not before"
+    kept = {stub.path: f"{named}: take it out there, and repeat this" for stub in removal.stubs}
+    kept |= dict.fromkeys(removal.needed, f"stays: without it jobs here that had an order are evicted: {until}")
+    for path, why in {**kept, **dict.fromkeys(removal.edited, "was edited by hand: it is kept")}.items():
+        print(f"drainwise: {path}: {why}", file=sys.stderr)
     if not args.files_only:
         forget_tree()
         take_away(library)

@@ -20,10 +20,7 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.systems.find import offering
 from drainwise.systems.system import System
 
-JOURNAL = (
-    option("--journal FILE", "the journal (default: [journal] file, or the agent's in [agent] state_dir)"),
-    SITE,
-)
+JOURNAL = (option("--journal FILE", "the journal (default: [journal] file, or the agent's in [agent] state_dir)"), SITE)
 IDENTITY = (
     option("--vo VO", "only pilots of this virtual organisation"),
     option("--ce-job ID", "only pilots with this job id at the computing element"),

@@ -41,8 +41,8 @@ def _start(args: argparse.Namespace, directory: str) -> int:
 
 
 def _serve(args: argparse.Namespace, directory: str) -> int:
+    from drainwise.local.control import to_file, to_terminal
     from drainwise.local.daemon import Daemon
-    from drainwise.local.log import to_file, to_terminal
 
     say = to_terminal if args.foreground else to_file(directory)
     nodes = parse_nodes(args.nodes) if args.nodes else ()
@@ -178,27 +178,18 @@ def _signal_name(number: int) -> str:
 
 def _as_json(job: LocalJob, events: Sequence[JobEvent]) -> dict[str, object]:
     """Return one job as plain values: times in UNIX s, null where it has not come to that; no variables."""
-    request = job.request
+    request, plain = job.request, ("deadline", "removed", "ended", "code", "signal", "note")
     return {
         "job_id": job.job_id,
-        "account": request.account,
-        "user": request.user,
-        "cores": request.cores,
+        **{name: getattr(request, name) for name in ("account", "user", "cores")},
         "command": list(request.command),
         "wall_limit": request.wall_limit,
         "priority": request.priority,
         "submitted": job.submitted,
         "state": job.state,
-        "node": job.node or None,
-        "run": job.run or None,
-        "started": job.started or None,
+        **{name: getattr(job, name) or None for name in ("node", "run", "started")},
         "lease_end": job.lease_end if job.started else None,
-        "deadline": job.deadline,
-        "removed": job.removed,
-        "ended": job.ended,
-        "code": job.code,
-        "signal": job.signal,
-        "note": job.note,
+        **{name: getattr(job, name) for name in plain},
         "events": [{"time": event.time, "text": event.text} for event in events],
     }
 

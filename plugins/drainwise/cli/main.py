@@ -29,11 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Wrong usage, --help and --version leave by SystemExit, as argparse does.
     """
-    words = _without_help(list(sys.argv[1:] if arguments is None else arguments))
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     closed = open_what_is_closed()
     spell_what_it_lacks()
     try:
-        return _run_and_flush(words)
+        try:
+            return _run(words)
+        finally:
+            if not isinstance(sys.exc_info()[1], DrainwiseError):  # which is the better news
+                sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -47,19 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text, code = in_words(fault, words, closed)
         say(f"drainwise: {printable(' '.join(text.split()))}")
         return code
-
-
-def _without_help(words: list[str]) -> list[str]:
-    """Return the words of `drainwise COMMAND --help` for `drainwise help COMMAND`."""
-    return [*words[1:], "--help"] if words[:1] == ["help"] else words
-
-
-def _run_and_flush(words: Sequence[str]) -> int:
-    try:
-        return _run(words)
-    finally:
-        if not isinstance(sys.exc_info()[1], DrainwiseError):  # which is the better news
-            sys.stdout.flush()
 
 
 def _run(words: Sequence[str]) -> int:

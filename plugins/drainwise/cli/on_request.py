@@ -17,13 +17,14 @@ from drainwise.cli.command_line.options import Option, option
 from drainwise.cli.pool_options import settings_of
 from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.shutdown import TIMES, parse_time
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import document, json_text, show
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.facts.units import clock
+from drainwise.journal.file import Journal
 from drainwise.journal.memory import Noted
 from drainwise.pool.facts import Snapshot
-from drainwise.requests.request import AdminRequest, request_as_json
+from drainwise.requests.request import AdminRequest, RequestFiles, request_as_json
 
 if TYPE_CHECKING:
     from drainwise.agent.cycle import Cycle
@@ -65,10 +66,9 @@ def request_of(args: argparse.Namespace, now: int) -> AdminRequest:
 def _who() -> str:
     """Return who gives the command, by its user id: its environment could name anybody."""
     try:
-        name = pwd.getpwuid(os.getuid()).pw_name
+        return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        name = str(os.getuid())
-    return name
+        return str(os.getuid())
 
 
 def run_request(args: argparse.Namespace, request: AdminRequest) -> int:
@@ -86,15 +86,8 @@ def run_request(args: argparse.Namespace, request: AdminRequest) -> int:
     if is_thrown(setup.kill_switch):
         raise PoolError(f"paused by kill switch: nothing is ordered while {setup.kill_switch} is there")
     request = files.add(request)
-    if not _take(lock):
-        _say(args, [f"{request.in_words()}: kept; {_carried_out(lock)}"], request)
-        return 0
-    try:
-        cycle = _one_cycle(args, setup)
-    finally:
-        lock.release()
     cancels = f"the request stands; drainwise {args.command} --cancel {request.name} cancels it"
-    return _shown(args, cycle, request, [cancels, _NO_AGENT])
+    return _carry_out(args, setup, lock, request, f"{request.in_words()}: kept", [cancels, _NO_AGENT])
 
 
 def cancel_request(args: argparse.Namespace) -> int:
@@ -107,15 +100,22 @@ def cancel_request(args: argparse.Namespace) -> int:
     if is_thrown(setup.kill_switch):
         _say(args, [f"{cancelled}; its orders stand while {setup.kill_switch} is there: {_AFTERWARDS}"], request)
         return 0
-    if not _take(lock):
-        _say(args, [f"{cancelled}; {_carried_out(lock)}"], request)
-        return 0
     args.act = True
+    return _carry_out(args, setup, lock, request, cancelled, [cancelled])
+
+
+def _carry_out(
+    args: argparse.Namespace, setup: AgentSettings, lock: AgentLock, request: AdminRequest, done: str, notes: list[str]
+) -> int:
+    """Do a cycle for the requests, or say who does. done: what has become of the request; notes: below the cycle."""
+    if not _take(lock):
+        _say(args, [f"{done}; {_carried_out(lock)}"], request)
+        return 0
     try:
         cycle = _one_cycle(args, setup)
     finally:
         lock.release()
-    return _shown(args, cycle, request, [cancelled])
+    return _shown(args, cycle, request, notes)
 
 
 def resume_demand(args: argparse.Namespace) -> int:
@@ -141,19 +141,16 @@ def resume_demand(args: argparse.Namespace) -> int:
         said = f"all demand of {account} counts again"
     else:
         said = f"the demand of {account} is to count again; {_carried_out(lock)}"
-    print(json_text(document("reclaim", {"notes": [said]})) if args.json else printable(said))
+    show(args.json, "reclaim", lambda: {"notes": [said]}, lambda: [printable(said)])
     return 0
 
 
 def list_requests(args: argparse.Namespace) -> int:
     """Show the requests that stand; return 0."""
     found, faults = requests_of(args).standing(int(time.time()))
-    if args.json:
-        shown = {"requests": [request_as_json(one) for one in found], "notes": list(faults)}
-        print(json_text(document("requests", shown)))
-    else:
-        lines = [*(one.in_words() for one in found), *faults]
-        print("\n".join(map(printable, lines)) or "no request stands")
+    values = {"requests": [request_as_json(one) for one in found], "notes": list(faults)}
+    lines = [printable(line) for line in (*(one.in_words() for one in found), *faults)]
+    show(args.json, "requests", lambda: values, lambda: lines or ["no request stands"])
     return 0
 
 
@@ -170,21 +167,48 @@ def _carried_out(lock: AgentLock) -> str:
 
 def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest | None = None) -> Cycle:
     """Do one cycle for the requests alone: those that stand, and one that is not kept yet."""
+    path = journal_path(args)
+    requests = setup.requests if new is None else replace(setup.requests, also=(new,))
+    journal = journal_at(path, args) if args.act else None
+    return one_cycle(setup, path, journal, args.act, requests, is_for_demand=False)
+
+
+def one_cycle(
+    setup: AgentSettings,
+    path: str,
+    journal: Journal | None,
+    acting: bool,
+    requests: RequestFiles,
+    is_for_demand: bool = True,
+) -> Cycle:
+    """Do one cycle with the memory in the journal at `path`."""
     from drainwise.agent.cycle import AgentCycle
     from drainwise.agent.loop import is_thrown
 
-    path = journal_path(args)
     return AgentCycle(
         setup.pool,
         setup.settings,
-        memory_of(path, must_read=args.act),
-        journal_at(path, args) if args.act else None,
+        memory_of(path, must_read=acting),
+        journal,
         lambda: int(time.time()),
-        args.act,
+        acting,
         lambda: is_thrown(setup.kill_switch),
-        requests=setup.requests if new is None else replace(setup.requests, also=(new,)),
-        is_for_demand=False,
+        requests=requests,
+        is_for_demand=is_for_demand,
     ).run()
+
+
+def exit_code_of(cycle: Cycle) -> int:
+    """Return the exit code. Raises PoolError where the cycle was not done to its end."""
+    if cycle.fault:
+        raise PoolError(cycle.fault)
+    return 0 if cycle.outcome is None else cycle.outcome.exit_code
+
+
+def acts_as_json(cycle: Cycle) -> dict[str, object]:
+    """Return what became of its orders and withdrawals."""
+    names = ("acts", "withdrawn")
+    return {name: [act.as_json() for act in getattr(cycle.outcome, name, ())] for name in names}
 
 
 def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes: list[str]) -> int:
@@ -193,28 +217,21 @@ def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes:
     from drainwise.reclaim.plan_json import as_json
 
     if cycle.plan is not None and args.json:
-        acts = () if cycle.outcome is None else cycle.outcome.acts
-        withdrawn = () if cycle.outcome is None else cycle.outcome.withdrawn
-        told, gone = ([one.as_json() for one in some] for some in (acts, withdrawn))
         followups = [] if cycle.outcome is None else list(cycle.outcome.followups)
         shown = {"request": request_as_json(request), **as_json(cycle.plan), "dry_run": not args.act}
-        done = {"acts": told, "withdrawn": gone, "followups": followups, "notes": notes}
+        done = {**acts_as_json(cycle), "followups": followups, "notes": notes}
         print(json_text(document("reclaim", {**shown, **done})))
     elif cycle.plan is not None:
         paper = standard_output()
         lines = [*folded(request.in_words(), paper), *plan_lines(cycle.plan, cycle.started, paper, most=MOST_SPARED)]
         lines += [] if cycle.outcome is None else outcome_lines(cycle.outcome, paper)
         print("\n".join([*lines, "", *(line for note in notes for line in folded(note, paper))]))
-    if cycle.fault:
-        raise PoolError(cycle.fault)
-    return 0 if cycle.outcome is None else cycle.outcome.exit_code
+    return exit_code_of(cycle)
 
 
 def _say(args: argparse.Namespace, lines: list[str], request: AdminRequest) -> None:
-    if args.json:
-        print(json_text(document("reclaim", {"request": request_as_json(request), "notes": lines})))
-    else:
-        print("\n".join(map(printable, lines)))
+    values = {"request": request_as_json(request), "notes": lines}
+    show(args.json, "reclaim", lambda: values, lambda: map(printable, lines))
 
 
 def nodes_in(snapshot: Snapshot) -> set[str]:

@@ -37,17 +37,14 @@ _SECONDS = {
 def run(args: argparse.Namespace) -> int:
     """Run the pilot to its end; 0 when it left in order. Raises UsageError and FeatureError before anything runs."""
     from drainwise.common.printable import Log
-    from drainwise.pilot.channels import Channels
-    from drainwise.pilot.decide.lease import lease_from
-    from drainwise.pilot.decide.returned_cores import ReturnedCores
+    from drainwise.pilot.channels import Channels, SiteNoticeReader
+    from drainwise.pilot.decide.lease import ReturnedCores, lease_from
     from drainwise.pilot.lease_record import REPORT, write_exit_report
-    from drainwise.pilot.pilot_clock import PilotClock
     from drainwise.pilot.processes import Processes
     from drainwise.pilot.queues.command import CommandQueue
     from drainwise.pilot.queues.directory import DirectoryQueue
-    from drainwise.pilot.queues.protocol import PayloadQueue
-    from drainwise.pilot.runner import PilotRunner
-    from drainwise.pilot.site_notices import SiteNoticeReader
+    from drainwise.pilot.queues.records import PayloadQueue
+    from drainwise.pilot.runner import PilotClock, PilotRunner
     from drainwise.processes.tree import adopt_orphans
 
     directory = os.path.realpath(args.directory)
@@ -101,7 +98,7 @@ def _chunks(
     """Return the chunk jobs of a leader as a context; an empty one where none are wanted. Raises UsageError."""
     if not args.chunks:
         return contextlib.nullcontext()
-    from drainwise.pilot.chunks import ChunkPlan, Chunks, chunk_jobs_here
+    from drainwise.pilot.chunks import ChunkPlan, chunk_jobs_here, chunks
 
     if args.queue is None:
         raise UsageError("--chunks: pilots cannot share the payloads of a command: give --queue")
@@ -109,7 +106,7 @@ def _chunks(
     if args.estimate is not None:
         overrides += ["--estimate", os.path.realpath(args.estimate)]
     plan = ChunkPlan(pilot, args.chunks, args.chunk_cores or lease.cores, args.words, overrides, args.chunk_option)
-    return Chunks(chunk_jobs_here(environment, directory), plan, lease, now, log)
+    return chunks(chunk_jobs_here(environment, directory), plan, lease, now, log)
 
 
 def _end_machine(environment: Mapping[str, str]) -> int:

@@ -6,13 +6,14 @@ import argparse
 import dataclasses
 import json
 import time
+from functools import partial
 
 from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
 from drainwise.cli.arguments import filters, only_one, seconds, wanted_of, whole
 from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.pool_options import DECISION, open_pool, settings_of, without_collection
 from drainwise.cli.screen.layout import standard_output
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import show
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
@@ -60,15 +61,11 @@ def _run(args: argparse.Namespace) -> int:
         requests = (*requests, request_of(args, snapshot.taken))
     history = dataclasses.replace(history, requests=requests)
     plan = make_plan(snapshot, snapshot.taken, settings, history, what_if, is_for_demand=args.by is None)
-    if args.json:
-        from drainwise.cli.screen.tables import plan_as_json
-
-        print(json_text(document("plan", plan_as_json(plan, wanted))))
-        return 0
-    from drainwise.cli.screen.tables import MOST_SPARED, plan_lines
+    from drainwise.cli.screen.tables import MOST_SPARED, plan_as_json, plan_lines
 
     most = None if args.all else MOST_SPARED
-    print("\n".join(plan_lines(plan, snapshot.taken, standard_output(), wanted, most)))
+    lines = partial(plan_lines, plan, snapshot.taken, wanted=wanted, most=most)
+    show(args.json, "plan", lambda: plan_as_json(plan, wanted), lambda: lines(standard_output()))
     return 0
 
 

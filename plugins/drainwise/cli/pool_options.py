@@ -88,30 +88,25 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
     reclaim = site.reclaim
     system = system_of(args)
     timings = system.timings(site)
+    same = ("horizon", "grace", "max_grace", "margin", "min_grace", "min_age", "time_to_start", "reports_compete")
+    policy = args.policy or reclaim.policy
     return ReclaimSettings(
-        policy=args.policy or reclaim.policy,
-        horizon=reclaim.horizon,
-        grace=reclaim.grace,
-        max_grace=reclaim.max_grace,
+        policy=policy,
         heartbeat_limit=site.pilot.stale_after,
         max_cores=reclaim.max_cores_per_cycle,
         max_cores_per_user=reclaim.max_cores_per_user_per_cycle,
         max_cores_per_user_hour=reclaim.max_cores_per_user_per_hour,
-        margin=reclaim.margin,
-        min_grace=reclaim.min_grace,
         notice=site.features.grace_job or 0,
         vacate=timings.vacate,
         order_latency=timings.order_latency,
-        min_age=reclaim.min_age,
-        time_to_start=reclaim.time_to_start,
         drain_only=reclaim.drain_only == "yes",
-        waiting_cost=float(reclaim.waiting_cost) if (args.policy or reclaim.policy) == OPEN_NEED else 0.0,
+        waiting_cost=float(reclaim.waiting_cost) if policy == OPEN_NEED else 0.0,
         stuck=StuckRules(reclaim.stuck_after, site.pilot.stale_after),
         scope=_scope(site, system),
         max_cores_hour=reclaim.max_cores_per_hour,
         max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
         extra_cores=None if reclaim.extra_cores == "auto" else int(reclaim.extra_cores),
-        reports_compete=reclaim.reports_compete,
+        **{name: getattr(reclaim, name) for name in same},
     )
 
 

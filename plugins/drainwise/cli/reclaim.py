@@ -16,8 +16,11 @@ from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_
 from drainwise.cli.arguments import filters, only_one, require_no_filter, seconds, wanted_of, whole
 from drainwise.cli.command_line.options import MUST, Command, option
 from drainwise.cli.on_request import (
+    acts_as_json,
     cancel_request,
+    exit_code_of,
     list_requests,
+    one_cycle,
     request_of,
     request_options,
     resume_demand,
@@ -26,8 +29,8 @@ from drainwise.cli.on_request import (
 from drainwise.cli.pool_options import DECISION, open_pool, settings_of, system_of, without_collection
 from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.site_file import site_of
-from drainwise.cli.text import document, json_text
-from drainwise.facts.errors import PoolError, UsageError
+from drainwise.cli.text import show
+from drainwise.facts.errors import UsageError
 from drainwise.reclaim.quota import WhatIf, balance_for
 
 if TYPE_CHECKING:
@@ -87,28 +90,17 @@ def _once(args: argparse.Namespace) -> int:
     journal = journal_at(path, args) if args.journal or acting else None
     if acting:
         lock.must_take()
-    from drainwise.agent.cycle import AgentCycle  # meanwhile: that takes as long as half of an answer
-
     try:
-        cycle = AgentCycle(
-            setup.pool,
-            setup.settings,
-            memory_of(path, must_read=acting),
-            journal,
-            lambda: int(time.time()),
-            acting,
-            lambda: is_thrown(setup.kill_switch),
-            requests=setup.requests,
-        ).run()
+        cycle = one_cycle(setup, path, journal, acting, setup.requests)
     finally:
         lock.release()
     if cycle.basis is not None:
         wanted_of(args).require_known(cycle.basis.snapshot)
-    if cycle.plan is not None:
-        _show(args, cycle, cycle.plan, paused)
-    if cycle.fault:
-        raise PoolError(cycle.fault)
-    return 0 if cycle.outcome is None else cycle.outcome.exit_code
+    plan = cycle.plan
+    if plan is not None:
+        values = partial(_as_json, cycle, plan, paused, wanted_of(args))
+        show(args.json, "reclaim", values, partial(_lines, args, cycle, plan, paused))
+    return exit_code_of(cycle)
 
 
 def _loop(args: argparse.Namespace) -> int:
@@ -143,10 +135,7 @@ def _loop(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> None:
-    if args.json:
-        print(json_text(document("reclaim", _as_json(cycle, plan, paused, wanted_of(args)))))
-        return
+def _lines(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> list[str]:
     from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
 
     paper = standard_output()
@@ -157,27 +146,19 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
         lines += ["", *folded(f"paused by kill switch: no order was given while {paused} is there", paper)]
     elif not cycle.acting:
         lines += ["", *folded(_DRY_RUN, paper)]
-    print("\n".join(lines))
+    return lines
 
 
 def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict[str, object]:
     from drainwise.cli.screen.tables import plan_as_json
 
     outcome = cycle.outcome
-    acts = () if outcome is None else outcome.acts
-    withdrawn = () if outcome is None else outcome.withdrawn
     finished: dict[str, object] = {}
     if outcome is not None:
         fault = cycle.fault or outcome.fault
         finished = {"followups": list(outcome.followups), "fault": fault, "halted": outcome.halted}
-    return {
-        **plan_as_json(plan, wanted),
-        "dry_run": not cycle.acting,
-        "paused": bool(paused),
-        "acts": [act.as_json() for act in acts],
-        "withdrawn": [act.as_json() for act in withdrawn],
-        **finished,
-    }
+    paused_and_acts = {"dry_run": not cycle.acting, "paused": bool(paused), **acts_as_json(cycle)}
+    return {**plan_as_json(plan, wanted), **paused_and_acts, **finished}
 
 
 COMMAND = Command(

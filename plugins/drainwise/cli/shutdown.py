@@ -30,7 +30,11 @@ def run(args: argparse.Namespace) -> int:
     if args.at is not None:
         grace = settings.whole("grace_secs") if args.grace is None else args.grace
         grace = DEFAULT_GRACE_SECS if grace is None else grace
-        _make_place(os.path.dirname(os.path.abspath(file)))
+        place = os.path.dirname(os.path.abspath(file))
+        try:
+            make_public(place)  # nobody else does, and the jobs' hooks must be able to enter it
+        except OSError as fault:
+            raise FeatureError(f"{place}: cannot be made: {fault.strerror}") from None
         planned_shutdown.plan(file, parse_time(args.at, now), now, grace, args.force)
     elif args.cancel:
         planned_shutdown.cancel(file)
@@ -53,14 +57,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"drainwise: {remark}", file=sys.stderr)
         return 1
     return 0
-
-
-def _make_place(directory: str) -> None:
-    """Make the plan's directory where it is missing: nobody else does, and the jobs' hooks must be able to enter it."""
-    try:
-        make_public(directory)
-    except OSError as fault:
-        raise FeatureError(f"{directory}: cannot be made: {fault.strerror}") from None
 
 
 def node_settings(path: str) -> NodeSettings:

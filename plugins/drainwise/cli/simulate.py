@@ -29,15 +29,12 @@ if TYPE_CHECKING:
     from drainwise.simulate.study import Study
 
 _MOST_CORES = 1_000_000
-_SPAN = seconds(1)
+_SPAN, _SHARE = seconds(1), number(0, 1)
 _AS_IN_SCENARIO = "shrinking chunk cores mix moments estimates error stuck liars silent while_draining arrivals seed"
 _LEFT_OUT = {"killed": 2, "draining": 2, "predicted": 4, "restarted": 3, "given": 5, "p50": 1}
 """Columns that go where the window is narrow, the largest number first."""
 _BAR = 40
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         from drainwise.simulate.page import page  # what it needs is missed now, and not after minutes of work
 
         _writable(args.html)
-    with _watched() as watch:
+    with _bar() if sys.stderr.isatty() else contextlib.nullcontext() as watch:
         found = study(
             trace,
             scenario,
@@ -77,10 +74,6 @@ def run(args: argparse.Namespace) -> int:
     elif args.html != "-":
         print("\n".join(_lines(found, standard_output())))
     return 0
-
-
-def _watched() -> contextlib.AbstractContextManager[Watch | None]:
-    return _bar() if sys.stderr.isatty() else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
@@ -173,13 +166,8 @@ def policies(text: str) -> tuple[str, ...]:
     return tuple(names if CLAIRVOYANT in names else [*names, CLAIRVOYANT])
 
 
-def share(text: str) -> float:
-    """Parse a share from 0 to 1 for argparse."""
-    return number(0, 1)(text)
-
-
 def _some_share(text: str) -> float:
-    value = share(text)
+    value = _SHARE(text)
     if not value:
         raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a share above 0, at most 1")
     return value
@@ -190,7 +178,7 @@ def _mix(text: str) -> tuple[tuple[int, float], ...]:
     for pair in text.split(","):
         size, _, part = pair.partition(":")
         try:
-            cores, portion = whole(1, 1024)(size.strip()), number(0, 1)(part.strip())
+            cores, portion = whole(1, 1024)(size.strip()), _SHARE(part.strip())
         except argparse.ArgumentTypeError:
             portion = cores = 0
         if not portion or cores in found:
@@ -221,10 +209,10 @@ COMMAND = Command(
             _SPAN,
             default=_USUAL.lease,
         ),
-        option("--stuck SHARE", "pilots whose payloads hang (0)", share, default=0.0),
-        option("--liars SHARE", "pilots that claim to lose everything when ended (0)", share, default=0.0),
-        option("--silent SHARE", "pilots that report nothing (0)", share, default=0.0),
-        option("--shrinking SHARE", "pilots that can give back a part of their cores (0)", share, default=0.0),
+        option("--stuck SHARE", "pilots whose payloads hang (0)", _SHARE, default=0.0),
+        option("--liars SHARE", "pilots that claim to lose everything when ended (0)", _SHARE, default=0.0),
+        option("--silent SHARE", "pilots that report nothing (0)", _SHARE, default=0.0),
+        option("--shrinking SHARE", "pilots that can give back a part of their cores (0)", _SHARE, default=0.0),
         "what is reclaimed",
         option("--reclaim SHARE", "of the pilots' cores, at once (%(default)s)", _some_share, default=_USUAL.reclaimed),
         option(
@@ -275,11 +263,11 @@ COMMAND = Command(
         option("--policies P,…", "some of those below (all); the optimum is always there", policies),
         option("--replications N", "runs (%(default)s)", whole(1, 10_000), default=5),
         option("--seed N", "of what is drawn (%(default)s)", whole(0, 2**31), default=1),
-        option("--processes N", "at a time (as many as there are cores)", whole(1, 1024), default=_cores()),
+        option("--processes N", "at a time (as many as there are cores)", whole(1, 1024), default=_CORES),
         option(
             "--dominant SHARE",
             "of the core-hours: all is shown again without a user or a group that has more (%(default)s)",
-            share,
+            _SHARE,
             default=DOMINANT,
         ),
         option("--vary", "also vary the error, the estimates, the liars and the horizon; takes longer"),

@@ -12,15 +12,14 @@ from drainwise.cli.agent_place import history_of, journal_to_look_at
 from drainwise.cli.arguments import filters, fine_seconds, wanted_of
 from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.pool_options import DECISION, open_pool, settings_of
-from drainwise.cli.screen.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
+from drainwise.cli.screen.columns import DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, standard_output, table
-from drainwise.cli.screen.wanted import PilotFilter
+from drainwise.cli.screen.wanted import PilotFilter, fits_any
 from drainwise.cli.text import document, json_text
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
 from drainwise.pool.facts import Account, Pool, Snapshot
-from drainwise.pool.node_versions import UNKNOWN, mixed_line
-from drainwise.pool.notices import notices_of
+from drainwise.pool.notices import UNKNOWN, mixed_line, notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.counted_demand import paused, unplaced
@@ -142,20 +141,18 @@ class Status:
 
 def _accounts(accounts: Sequence[Account], wanted: PilotFilter, paper: Paper) -> list[str]:
     headings = [Heading(text, number=text != "account", cuttable=text == "account") for text in _ACCOUNT]
-    rows = [_account(one) for one in accounts if wanted.fits_account(one.name)]
+    rows = []
+    for one in accounts:
+        if fits_any(wanted.accounts, one.name):
+            cores = (f"{one.cores_owed:.1f}", f"{one.cores_in_use:.1f}", f"{one.cores_wanted:.1f}")
+            rows.append([one.name, *cores, f"{one.cores_in_use - one.cores_owed:+.1f}", f"{one.priority:.1f}"])
     lines, missing = table(headings, rows, paper)
     return [paper.styled("Accounts (cores)", BOLD), *lines, *left_out(missing, paper, "see --json")]
 
 
-def _account(one: Account) -> list[str]:
-    figures = (one.cores_owed, one.cores_in_use, one.cores_wanted)
-    over = one.cores_in_use - one.cores_owed
-    return [one.name, *(f"{cores:.1f}" for cores in figures), f"{over:+.1f}", f"{one.priority:.1f}"]
-
-
 def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
     others = any(row.one.pilot.client != PAPER.name for row in rows)
-    columns = [BY_NAME[name] for name in DEFAULT if others or name != "client"]
+    columns = [one for one in columns_called(DEFAULT) if others or one.name != "client"]
     headings = [
         Heading(
             column.heading,

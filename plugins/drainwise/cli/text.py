@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from drainwise.facts.errors import UsageError
 
@@ -63,6 +63,13 @@ def _rows(value: object, line: str) -> str:
                 return f"{{{within}{f',{within}'.join(rows)}{line}}}"
             return f"[{within}{f',{within}'.join(rows)}{line}]"
     return _ENCODER.encode(value)
+
+
+def show(
+    as_json: bool, name: str, values: Callable[[], Mapping[str, object]], lines: Callable[[], Iterable[str]]
+) -> None:
+    """Print a document of FORMATS, or lines for people."""
+    print(json_text(document(name, values())) if as_json else "\n".join(lines()))
 
 
 def write_whole(path: str, text: str, what: str) -> None:

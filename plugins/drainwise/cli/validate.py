@@ -11,10 +11,10 @@ from functools import partial
 
 from drainwise.cli.command_line.options import MAY, Command, option
 from drainwise.cli.screen.layout import headings_of, standard_output, table
-from drainwise.cli.text import document, json_text
+from drainwise.cli.text import show
 from drainwise.common.printable import printable
 from drainwise.facts.errors import ConfigurationError, UsageError
-from drainwise.launch.backend import Backend, LaunchPlace
+from drainwise.launch.backend import LaunchPlace
 from drainwise.local.system import DIRECTORY_HELP
 from drainwise.systems.find import OWN, named, offering, own
 from drainwise.systems.system import System
@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if args.backend is not None:
         _named(args.backend)
     if request.backends:
-        known = _with_table()
+        systems = [one for one in offering(System.open_backend) if not one.offers(System.validation_tables)]
+        known = [system.name for system in systems if system.name != LOCAL]
         for name in request.backends:
             if name not in known:
                 raise ConfigurationError(args.request, "backends", name[:60], "a table", f"one of {', '.join(known)}")
@@ -54,12 +55,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         with StateFile(path) as state:
             validation = _act(args, request, state)
-    _show(validation, args.json)
+    show(args.json, "validation", lambda: as_json(validation), lambda: _lines(validation))
     return 1 if validation.state == machine.REFUSED else 0
 
 
 def _act(args: argparse.Namespace, request: Request, state: StateFile) -> Validation:
     """Cancel, or begin where that is needed and run to the end."""
+    from drainwise.local.launch_backend import doubt
+
     found = state.load()
     name = args.backend or (found.backend if found is not None else LOCAL)
     if found is not None and found.backend != name and not args.again:
@@ -77,12 +80,15 @@ def _act(args: argparse.Namespace, request: Request, state: StateFile) -> Valida
                 _cancel(found, state, earlier)
             found = None
         if found is None:
-            validation = _begin(request, name, state, jobs)
-            if name == LOCAL:
-                _warn(request)
-        else:
-            validation = _same(found, request, args.request)
-        return run_to_end(validation, jobs, state.save, _say, jobs.wait)
+            refuse_impossible(request, jobs)
+            found = machine.begin(request, f"{request.name}-{secrets.token_hex(6)}", name)
+            state.save(found)
+            why = doubt(request.cores if request.can_thread else ()) if name == LOCAL else ""
+            if why:
+                _say(why)
+        elif found.request != request:
+            raise UsageError(f"{args.request}: has changed since its validation began; --again begins a new one")
+        return run_to_end(found, jobs, state.save, _say, jobs.wait)
 
 
 def _known(found: Validation | None, file: str) -> Validation:
@@ -106,11 +112,7 @@ def _jobs(name: str, args: argparse.Namespace, request: Request) -> RunJobs:
     place = LaunchPlace(args.request, "validation", runs, TAGS)
     whose = f"{args.request}: [backends.{name}] {RESOURCES}"
     python = sys.executable if name == LOCAL else NODE_PYTHON
-    return RunJobs(partial(_open, name, table, place), runs, resources, whose, python)
-
-
-def _open(name: str, table: dict[str, object], place: LaunchPlace) -> Backend:
-    return _named(name).open_backend(table, "", place)
+    return RunJobs(partial(_named(name).open_backend, table, "", place), runs, resources, whose, python)
 
 
 def _named(name: str) -> System:
@@ -121,33 +123,6 @@ def _accounts() -> dict[str, str]:
     """Return the default accounts of runs, in words, by the names of the batch systems here that know accounts."""
     systems = [own(name) for name in reversed(OWN) if own(name).account]
     return {LOCAL if system.name == LOCAL_BATCH else system.name: system.account for system in systems}
-
-
-def _with_table() -> list[str]:
-    """Return the names of the batch systems that take what they need from a table of the request."""
-    systems = [system for system in offering(System.open_backend) if not system.offers(System.validation_tables)]
-    return [system.name for system in systems if system.name != LOCAL]
-
-
-def _begin(request: Request, name: str, state: StateFile, jobs: RunJobs) -> Validation:
-    refuse_impossible(request, jobs)
-    validation = machine.begin(request, f"{request.name}-{secrets.token_hex(6)}", name)
-    state.save(validation)
-    return validation
-
-
-def _warn(request: Request) -> None:
-    from drainwise.local.launch_backend import doubt
-
-    if why := doubt(request.cores if request.can_thread else ()):
-        _say(why)
-
-
-def _same(found: Validation, request: Request, file: str) -> Validation:
-    """Return the validation that has begun, if it is of this request."""
-    if found.request != request:
-        raise UsageError(f"{file}: has changed since its validation began; --again begins a new one")
-    return found
 
 
 def _cancel(found: Validation, state: StateFile, jobs: RunJobs) -> Validation:
@@ -162,13 +137,8 @@ def _say(text: str) -> None:
     print(f"drainwise: {printable(text)}", file=sys.stderr, flush=True)
 
 
-def _show(validation: Validation, as_values: bool) -> None:
-    if as_values:
-        print(json_text(document("validation", as_json(validation))))
-        return
-    lines, _ = table(headings_of(*HEADINGS), rows(validation), standard_output())
-    print("\n".join(lines))
-    print(printable(verdict(validation)))
+def _lines(validation: Validation) -> list[str]:
+    return [*table(headings_of(*HEADINGS), rows(validation), standard_output())[0], printable(verdict(validation))]
 
 
 _ABOUT = "measure a request on 1, 2, 4 and 8 cores before it is submitted: time, size, memory, cores"

@@ -163,6 +163,15 @@ def replace_file(name: str, content: bytes, directory: int | str, durable: bool 
         raise
 
 
+def is_at(descriptor: int, path: str, dir_fd: int | None = None) -> bool:
+    """Decide whether `path` still leads to the open file: a lock on one that was replaced guards nothing."""
+    try:
+        there, here = posix.stat(path, dir_fd=dir_fd, follow_symlinks=False), posix.fstat(descriptor)
+    except OSError:
+        return False
+    return (there.st_ino, there.st_dev) == (here.st_ino, here.st_dev)
+
+
 def make_public(path: str) -> None:
     """Make the directory `path` and its parents where they are missing, each with mode 0755 whatever the umask.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import posix
 import sys
 
+from drainwise.common.local_file import Held
+
 MOUNTINFO = "/proc/self/mountinfo"
 
 _FDINFO_HEAD = 256  # bytes; position, flags and mount stand first, in some 40
@@ -69,11 +71,8 @@ def is_on_other_fuse(fd: int, beside: int, mountinfo: str = MOUNTINFO) -> bool:
 
 def _mount_id(fd: int) -> bytes | None:
     try:
-        info = posix.open(f"/proc/self/fdinfo/{fd}", posix.O_RDONLY | posix.O_CLOEXEC)
-        try:
+        with Held(posix.open(f"/proc/self/fdinfo/{fd}", posix.O_RDONLY | posix.O_CLOEXEC)) as info:
             head = posix.read(info, _FDINFO_HEAD)
-        finally:
-            posix.close(info)
     except OSError:
         return None
     _, found, rest = head.partition(b"\nmnt_id:")

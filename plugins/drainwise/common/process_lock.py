@@ -10,7 +10,7 @@ import fcntl
 import os
 import time
 
-from drainwise.common.local_file import Held
+from drainwise.common.local_file import Held, is_at
 from drainwise.facts.errors import PoolError
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -33,13 +33,13 @@ class ProcessLock:
         while self._descriptor is None:
             descriptor = os.open(self.path, _OPEN, _MODE)
             try:
-                if try_lock(descriptor) and _is_file_at(self.path, descriptor):
+                if try_lock(descriptor) and is_at(descriptor, self.path):
                     os.fchmod(descriptor, _MODE)
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, f"{os.getpid()} {self._note}".rstrip().encode() + b"\n", 0)
                     self._descriptor = descriptor
                     break
-                if _is_file_at(self.path, descriptor):  # else it was removed in between: the new one is tried
+                if is_at(descriptor, self.path):  # else it was removed in between: the new one is tried
                     if time.monotonic() >= ends:
                         return False
                     time.sleep(_PAUSE)
@@ -50,7 +50,7 @@ class ProcessLock:
 
     def is_held(self) -> bool:
         """Tell whether this process holds it and still keeps others out: the file was not removed or replaced."""
-        return self._descriptor is not None and _is_file_at(self.path, self._descriptor)
+        return self._descriptor is not None and is_at(self._descriptor, self.path)
 
     def must_hold(self, otherwise: str) -> None:
         """Raise PoolError unless `is_held`; otherwise: what could happen beside this process then."""
@@ -95,11 +95,3 @@ def last_stamp(path: str) -> float | None:
             return None if try_lock(descriptor, fcntl.LOCK_SH) else os.fstat(descriptor).st_mtime
     except OSError:
         return None
-
-
-def _is_file_at(path: str, descriptor: int) -> bool:
-    try:
-        there = os.stat(path, follow_symlinks=False)
-    except OSError:
-        return False
-    return os.path.samestat(there, os.fstat(descriptor))

@@ -190,11 +190,9 @@ def _part(key: str, value: object, kind: Kind[T]) -> T:
 def read_value(key: str, value: object, kind: Kind[T], wrong: Wrong) -> T:
     """Return a value of its kind. Raises what `wrong` makes."""
     try:
-        return kind.read(value)
+        return _part(key, value, kind)
     except UnexpectedPartError as part:
-        raise wrong(f"{key}.{part.key}"[:_LONGEST], shown(part.value), part.expected) from None
-    except ValueError:
-        raise wrong(key, shown(value), kind.expected) from None
+        raise wrong(part.key[:_LONGEST], shown(part.value), part.expected) from None
 
 
 def read_table(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import posix
 import stat
 
+from drainwise.common.local_file import Held
+
 _CALL = posix.O_WRONLY | posix.O_NONBLOCK | posix.O_NOFOLLOW | posix.O_NOCTTY | posix.O_CLOEXEC
 _LISTEN = posix.O_RDWR | posix.O_NONBLOCK | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _CALLS = 4096
@@ -18,13 +20,10 @@ _MOST_READS = 16  # that is all that a FIFO holds: who calls without end does no
 def wake(fifo: str) -> bool:
     """Wake the listener at the FIFO `fifo`; False when there is none. Never waits and never raises."""
     try:
-        descriptor = posix.open(fifo, _CALL)
+        with Held(posix.open(fifo, _CALL)) as descriptor:
+            return stat.S_ISFIFO(posix.fstat(descriptor).st_mode) and _call(descriptor)
     except OSError:
         return False
-    try:
-        return stat.S_ISFIFO(posix.fstat(descriptor).st_mode) and _call(descriptor)
-    finally:
-        posix.close(descriptor)
 
 
 class Wake:

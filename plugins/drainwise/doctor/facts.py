@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from drainwise.pool.finding import Finding
+
 CLONE, PIP, RELEASE = "clone", "pip", "release"
 """How the running package came here: a working copy, pip, or `drainwise install`, which packages call, too."""
 
@@ -90,7 +92,7 @@ class BatchFacts:
       asked; enable: the command that puts it in force.
     * whole: whether `nodes` and `standings` are of the whole pool, else of this machine. nodes: as it shows them.
       standings: pilots by the standing of their reports. fault: why it does not answer.
-    * stale_after: seconds after which a node is silent.
+    * stale_after: seconds after which a node is silent. findings: of `drainwise check` on what it is here.
     """
 
     system: str
@@ -107,6 +109,7 @@ class BatchFacts:
     rights: Rights | None = None
     fault: str = ""
     stale_after: int = 900
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from drainwise.doctor.facts import CLONE, MachineFacts, RenderedFact
+from drainwise.doctor.facts import CLONE, MachineFacts
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
-from drainwise.pool.node_versions import UNKNOWN, counted
+from drainwise.pool.notices import UNKNOWN, counted
 
 TOPICS = ("role", "installed", "rendered", "in force", "running", "allowed", "fresh", "versions")
 """What is judged, in the order in which it is mended."""
@@ -45,18 +45,15 @@ def _role(facts: MachineFacts) -> Iterator[Finding]:
         yield Finding(MISSING, "role", f"could not be looked at: {fault}")
 
 
-def _is_node(facts: MachineFacts) -> bool:
-    return any(_NODE_ROLES & set(one.roles) for one in facts.batch)
-
-
 def _installed(facts: MachineFacts) -> Iterator[Finding]:
     it = facts.installation
     packages = ", ".join(f"{name} {version}" for name, version in it.packages)
     why = f"{it.version} from {f'packages: {packages}' if packages else f'a {it.kind}'} ({it.place})"
     yield Finding(OK, "installed", why)
     if it.unreadable:
-        yield Finding(DANGEROUS, "installed", f"the jobs' users cannot read the package: {it.unreadable}", _INSTALL)
-    if _is_node(facts) and not it.release:
+        line = f"chmod a+rX {it.unreadable.partition(':')[0]}"
+        yield Finding(DANGEROUS, "installed", f"the jobs' users cannot read the package: {it.unreadable}", line)
+    if any(_NODE_ROLES & set(one.roles) for one in facts.batch) and not it.release:
         why = "jobs run here, and the hooks' package is not in /usr/share/drainwise"
         yield Finding(MISSING, "installed", why, _INSTALL)
     elif it.release and it.release != it.version and it.kind != CLONE:
@@ -80,7 +77,10 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
     if not files:
         yield Finding(OK, "rendered", "no rendered files here")
         return
-    origins, versions = _each(one.origin for one in sound), _each(_by(one) for one in sound)
+    origins, versions = (
+        _each(one.origin for one in sound),
+        _each(one.version or "a version that does not say itself" for one in sound),
+    )
     yield Finding(OK, "rendered", f"{_files(len(sound))} from {origins}, by {versions}")
     for file in (one for one in files if one.fault):
         severity = DANGEROUS if file.is_dangerous else MISSING
@@ -98,10 +98,6 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
         yield Finding(MISSING, "rendered", f"another text than it should have: {paths}", differing[0].command)
 
 
-def _by(one: RenderedFact) -> str:
-    return one.version or "a version that does not say itself"
-
-
 def _in_force(facts: MachineFacts) -> Iterator[Finding]:
     for one in facts.batch:
         if one.in_force is False:
@@ -109,6 +105,9 @@ def _in_force(facts: MachineFacts) -> Iterator[Finding]:
             yield Finding(MISSING, "in force", why, one.enable)
         elif one.in_force:
             yield Finding(OK, "in force", f"in the configuration of {one.title} here")
+        for found in one.findings:
+            value = f" ({found.value})" if found.value else ""
+            yield Finding(found.severity, "in force", f"{found.what}{value}: {found.why}", found.line)
     if not any(one.in_force is not None for one in facts.batch):
         yield Finding(OK, "in force", "no configuration here needs it")
 
@@ -121,7 +120,8 @@ def _running(facts: MachineFacts) -> Iterator[Finding]:
         missing = [name for name in one.daemons if name not in names]
         if missing:
             why = f"{', '.join(missing)} should run here and does not"
-            yield Finding(MISSING, "running", why, f"systemctl status {missing[0]}")
+            unit = "condor" if missing[0].startswith("condor_") else missing[0]
+            yield Finding(MISSING, "running", why, f"systemctl start {unit}")
         if one.fault:
             yield Finding(MISSING, "running", f"{one.title} does not answer: {one.fault}")
     for look in facts.agent:

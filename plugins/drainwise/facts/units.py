@@ -14,6 +14,7 @@ BYTES: dict[str, int] = {
 
 _DURATION = re.compile("".join(f"(?:([0-9]{{1,9}}){unit})?" for unit in SECONDS))
 _SIZE = re.compile(f"([0-9]{{1,18}})({'|'.join(BYTES)})")
+_CLOCK = re.compile(r"(?:(?:(?:([0-9]{1,9})[-:])?([0-9]{1,9}):)?([0-9]{1,9}):)?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 _AMOUNT = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([KMGTPE]?)(?:i?B|bytes|w)?", re.IGNORECASE)
 
 
@@ -54,6 +55,18 @@ def format_size(size: int) -> str:
     fitting = [(length, unit) for unit, length in BYTES.items() if size % length == 0 and size >= length]
     length, unit = max(fitting, default=(1, "B"))
     return f"{size // length}{unit}"
+
+
+def parse_clock(text: str) -> float | None:
+    """Return the seconds of what batch systems write as `1-02:03:04`, `1:02:03:04`, `02:03:04`, `03:04.5` or `17`.
+
+    None for anything else.
+    """
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
+    return 86400 * days + 3600 * hours + 60 * minutes + float(found[4])
 
 
 def parse_amount(text: str, unit: int = 1) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from drainwise.common.bounded_command import Running
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.facts.units import parse_amount
+from drainwise.facts.units import parse_amount, parse_clock
 from drainwise.features.host import cpu_list
 
 Fact = Optional[Union[int, float, str]]
@@ -24,8 +24,6 @@ Ask = Callable[..., str]
 
 COMMAND_SECS = 5.0
 _LARGEST = 1 << 20
-_CLOCK = (1, 60, 3600, 86400)
-"""Seconds of the parts of a time, the last one first."""
 _LSF_MINUTES = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(?:\s*min.*|/.*)?")
 _LSF_CLOCK = re.compile(r"([0-9]{1,9}):([0-9]{2})(?:/.*)?")
 _REQUESTED = "hard resource_list:"
@@ -222,12 +220,8 @@ def size(text: str | None, unit: int = 1) -> int | None:
 
 def seconds(text: str | None) -> int | None:
     """Return the seconds of `86400`, `24:00:00` or `1:00:00:00`, of which the first are days."""
-    parts = (text or "").strip().split(":")
-    if len(parts) > len(_CLOCK):
-        return None
-    numbers = [count(part) for part in parts]
-    known = [number * unit for number, unit in zip(reversed(numbers), _CLOCK) if number is not None]
-    return sum(known) if len(known) == len(parts) else None
+    found = parse_clock((text or "").strip())
+    return None if found is None else int(found)
 
 
 def count(text: str | None) -> int | None:

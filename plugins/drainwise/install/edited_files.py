@@ -116,25 +116,20 @@ def changes(files: Sequence[RenderedFile], out: str) -> Iterator[str]:
     last = {file.path: file for file in written}  # a machine of two roles has some files twice
     for file in last.values():
         place = _place(out, file.path)
+        old = text_of(place) if os.path.isfile(place) else ""
         if file.path in besides:
-            edited = next(one.path for one in files if beside(one.path) == file.path)
-            if os.path.isfile(place) and text_of(place) == file.text:
-                continue  # it lies there already, for a person to compare
-            yield f"{_place(out, edited)} was edited by hand: it would be kept, and {place} written"
-            yield from _diff(text_of(_place(out, edited)), file.text, _place(out, edited), place)
-            continue
-        yield from _changed(file, place)
-
-
-def _changed(file: RenderedFile, place: str) -> Iterator[str]:
-    if not os.path.isfile(place):
-        yield f"new file {place} (mode {file.mode:04o})"
-        yield from _diff("", file.text, os.devnull, place)
-        return
-    mode = stat.S_IMODE(os.stat(place).st_mode)
-    if mode != file.mode:
-        yield f"mode of {place}: {mode:04o} -> {file.mode:04o}"
-    yield from _diff(text_of(place), file.text, place, place)
+            edited = next(_place(out, one.path) for one in files if beside(one.path) == file.path)
+            if old != file.text:  # else it lies there already, for a person to compare
+                yield f"{edited} was edited by hand: it would be kept, and {place} written"
+                yield from _diff(text_of(edited), file.text, edited, place)
+        elif not os.path.isfile(place):
+            yield f"new file {place} (mode {file.mode:04o})"
+            yield from _diff("", file.text, os.devnull, place)
+        else:
+            mode = stat.S_IMODE(os.stat(place).st_mode)
+            if mode != file.mode:
+                yield f"mode of {place}: {mode:04o} -> {file.mode:04o}"
+            yield from _diff(old, file.text, place, place)
 
 
 def _diff(old: str, new: str, before: str, after: str) -> Iterator[str]:

@@ -17,7 +17,8 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import drainwise
 from drainwise.common.local_file import Held, make_public
@@ -36,7 +37,10 @@ import sys
 
 # In the second: what the distribution does not have, or too old, such as HTCondor's bindings.
 sys.path[:0] = ["{library}", "/usr/local/lib/drainwise"]
-from drainwise.cli.main import main
+try:
+    from drainwise.cli.main import main
+except ImportError as fault:
+    sys.exit(f"drainwise: {{fault}}: the package is not in {library}, or is broken: install it again (docs/install.md)")
 
 sys.exit(main())
 '''
@@ -57,7 +61,10 @@ def put_in_place(library: str, python: str) -> str:
         with _alone_in(library):
             release = _unpacked(library)
             try:
-                _compile(release, python)
+                # Compiled, as hooks run as users who cannot keep what they compile.
+                compiled = _run([python, "-I", "-m", "compileall", "-q", release])
+                if compiled.returncode != 0:
+                    raise DrainwiseError(f"{python} cannot compile the package: {_last_line(compiled)}")
                 _try(release, python)
             except DrainwiseError:
                 shutil.rmtree(release)
@@ -80,7 +87,7 @@ def _must_be_python(python: str) -> None:
     """Raise UsageError unless it is an interpreter that can run the package."""
     old_enough = "import sys; sys.exit(sys.version_info < (3, 9))"
     try:
-        code = subprocess.run([python, "-I", "-S", "-c", old_enough], check=False, capture_output=True).returncode
+        code = _run([python, "-I", "-S", "-c", old_enough]).returncode
     except OSError as fault:
         raise UsageError(f"--python {python}: {fault.strerror}; name a Python 3.9 or later") from None
     if code != 0:
@@ -117,32 +124,21 @@ def _unpacked(library: str) -> str:
     return release
 
 
-def _compile(release: str, python: str) -> None:
-    """Compile all modules, as hooks run as users who cannot keep what they compile."""
-    ran = subprocess.run([python, "-I", "-m", "compileall", "-q", release], check=False, capture_output=True, text=True)
-    if ran.returncode != 0:
-        raise DrainwiseError(f"{python} cannot compile the package: {_last_line(ran)}")
-
-
 def _try(release: str, python: str) -> None:
     """Raise DrainwiseError unless a user without any rights can run what lies there; left out unless we are root."""
     if os.geteuid() != 0:
         return
-    ran = subprocess.run(
-        [python, "-I", "-S", "-c", _TRIAL, release],
-        check=False,
-        capture_output=True,
-        text=True,
-        user=_NOBODY,
-        group=_NOBODY,
-        extra_groups=[],
-        cwd="/",
-    )
+    nobody: dict[str, Any] = {"user": _NOBODY, "group": _NOBODY, "extra_groups": [], "cwd": "/"}
+    ran = _run([python, "-I", "-S", "-c", _TRIAL, release], **nobody)
     if ran.returncode != 0:
         raise DrainwiseError(
             f"jobs' users could not read {release} ({_last_line(ran)}): open the directories on the way to it (chmod"
             f" 755), and see that they may run {python}"
         )
+
+
+def _run(words: Sequence[str], **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, check=False, capture_output=True, text=True, **more)
 
 
 def _last_line(ran: subprocess.CompletedProcess[str]) -> str:

@@ -11,7 +11,7 @@ import fnmatch
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from drainwise.common.bounded_command import Running
@@ -94,25 +94,17 @@ def live_configuration() -> str:
 
     What cannot be read or does not answer is left out.
     """
-    return "\n".join((*in_force(_file_texts()), *_answers()))
+    texts, answers = {}, []
+    for path in (path for pattern in _FILES for path in sorted(glob.glob(pattern)) if os.path.isfile(path)):
+        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as stream:
+            texts[path] = stream.read(_LONGEST)
+    for command in _COMMANDS:
+        with contextlib.suppress(PoolUnreachable):
+            answers.append(Running(command, os.environ, _TIME_LIMIT).answer().text)
+    return "\n".join((*in_force(texts), *answers))
 
 
 def in_force(texts: Mapping[str, str]) -> list[str]:
     """Return the texts of files, given by path, but for lines of slurm.conf of ours that no other file includes."""
     others = [text for path, text in texts.items() if os.path.basename(path) != _FRAGMENT]
     return list(texts.values()) if any(map(_INCLUDES.search, others)) else others
-
-
-def _file_texts() -> dict[str, str]:
-    found = {}
-    for pattern in _FILES:
-        for path in filter(os.path.isfile, sorted(glob.glob(pattern))):
-            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as stream:
-                found[path] = stream.read(_LONGEST)
-    return found
-
-
-def _answers() -> Iterator[str]:
-    for command in _COMMANDS:
-        with contextlib.suppress(PoolUnreachable):
-            yield Running(command, os.environ, _TIME_LIMIT).answer().text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from drainwise.facts.units import clock, core_hours, duration
+from drainwise.facts.units import core_hours, duration
 from drainwise.journal.report import ENDS, IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, Report, ReportedOrder, Sums
 from drainwise.page.html_page import template_beside
 from drainwise.page.svg import Bar, Dot, Line, Plot, decades, drawn, linear, places, stacked
@@ -26,8 +26,7 @@ def page(report: Report, made: int, journal: str = "", machine: str = "") -> str
 
     made: now, UNIX s. journal: the file that was read, on `machine`; it names the pool.
     """
-    filters = {"core_hours": core_hours, "clock": clock, "duration": _duration, "hours": _hours}
-    return template_beside(__file__, _TEMPLATE, filters).render(
+    return template_beside(__file__, _TEMPLATE).render(
         report=report,
         plots=[(plot.title, drawn(plot)) for plot in plots_of(report)],
         headings=_HEADINGS,
@@ -39,15 +38,6 @@ def page(report: Report, made: int, journal: str = "", machine: str = "") -> str
         journal=journal,
         machine=machine,
     )
-
-
-def _duration(seconds: float | None) -> str:
-    return "–" if seconds is None else duration(round(seconds))
-
-
-def _hours(core_seconds: int) -> str:
-    """Write core-hours where the heading has the unit."""
-    return core_hours(core_seconds).partition(" ")[0]
 
 
 def plots_of(report: Report) -> tuple[Plot, ...]:

@@ -1,4 +1,4 @@
-"""Starting the daemon in the background and stopping it, with and without its leases.
+"""Starting the daemon in the background and stopping it, with and without its leases; its log.
 
 The daemon in the background is a fresh interpreter: it shares no file, thread or terminal with whoever started it.
 """
@@ -15,17 +15,17 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
+from drainwise.common.printable import ascii_line
 from drainwise.facts.errors import DrainwiseError, PoolError, UsageError
+from drainwise.facts.units import clock
 from drainwise.local.daemon import Daemon
 from drainwise.local.daemon_lock import FoundDaemon, find_daemon
 from drainwise.local.job import LocalNode
-from drainwise.local.leases import DaemonSettings
-from drainwise.local.log import to_file
+from drainwise.local.leases import DaemonSettings, Say
 from drainwise.local.store import LocalStore
+from drainwise.processes.children import isolated_program
 from drainwise.processes.process import send
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.control import serve; serve()"
 _START_SECONDS, _STOP_SECONDS = 60.0, 20.0  # it takes a tenth; the rest is patience with a machine under load
 _PAUSE = 0.02
 _READY, _REFUSED = "ready", "refused"
@@ -39,10 +39,9 @@ def start_daemon(directory: str, settings: DaemonSettings, nodes: Sequence[Local
     """
     directory = os.path.abspath(directory)
     spec = json.dumps([directory, dataclasses.asdict(settings), [dataclasses.astuple(node) for node in nodes]])
-    quiet = ["-B"] if sys.dont_write_bytecode else []
     try:
         ran = subprocess.run(
-            [sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, spec],
+            isolated_program(f"{__name__}:serve", spec),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -132,3 +131,33 @@ def _let_go() -> None:
     for stream in (1, 2):
         os.dup2(nothing, stream)
     os.close(nothing)
+
+
+LOG = "daemon.log"
+
+_LARGEST = 1 << 20  # bytes; then the file is put aside as daemon.log.1
+
+
+def to_terminal(text: str) -> None:
+    """Print it on standard error."""
+    print(_line(text), file=sys.stderr, flush=True)
+
+
+def to_file(directory: str) -> Say:
+    """Return a function that appends a line to the log in `directory`; a full disk costs the line and nothing else."""
+    path = os.path.join(directory, LOG)
+
+    def say(text: str) -> None:
+        try:
+            if os.path.exists(path) and os.path.getsize(path) > _LARGEST:
+                os.replace(path, f"{path}.1")
+            with open(path, "a", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                file.write(_line(text) + "\n")
+        except OSError:
+            return
+
+    return say
+
+
+def _line(text: str) -> str:
+    return f"{clock(int(time.time()))} {ascii_line(text)}"

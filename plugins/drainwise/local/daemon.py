@@ -14,15 +14,13 @@ from drainwise.common.service import Faults
 from drainwise.facts.errors import DrainwiseError, PoolError
 from drainwise.features import planned_shutdown
 from drainwise.local.daemon_lock import DaemonLock
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import RUNNING, LocalJob, LocalNode, next_due
 from drainwise.local.lease.files import remove_lease
-from drainwise.local.lease.returned import acknowledged, owed_by_node, returned_parts
-from drainwise.local.leases import DaemonSettings, Leases
-from drainwise.local.log import Say
+from drainwise.local.leases import DaemonSettings, Leases, Say
 from drainwise.local.pilot_files import Reports, SiteNotices
+from drainwise.local.returned import acknowledged, owed_by_node, returned_parts
 from drainwise.local.schedule import choose_starts, holdings
-from drainwise.local.store import LEASES
+from drainwise.local.store import LEASES, DaemonStore
 from drainwise.local.wake import Sleeper
 from drainwise.node.settings_file import SettingsFile
 from drainwise.pilotad.partial_return import ReturnedPart
@@ -39,7 +37,9 @@ _FORGET_EVERY = 3600.0
 
 
 class Daemon:
-    """The one daemon of a directory; `nodes` replaces the nodes known from before.
+    """The one daemon of a directory.
+
+    `nodes` replaces the nodes known from before; where there are none at all, one of this machine's cores is made.
 
     Raises PoolError when there is one already, UsageError when the state cannot be kept there.
     """
@@ -48,7 +48,8 @@ class Daemon:
         self._store = DaemonStore(directory, create=True)
         directory = self._store.directory
         self._lock = DaemonLock(directory)
-        self._know_nodes(nodes)
+        if nodes or not self._store.nodes():
+            self._store.set_nodes(nodes or (LocalNode("node1", len(os.sched_getaffinity(0))),))
         self._cores = {node.name: node.cores for node in self._store.nodes()}
         self._returned: dict[str, ReturnedPart] = {}
         self._settings, self._say, self._faults = settings, say, Faults(say)
@@ -150,13 +151,11 @@ class Daemon:
             started = self._start_waiting(planned, now)
         self._seen = seen
         self._retry_at = self._store.earliest_retry(now)
-        self._forget_old(now)
+        if now >= self._next_forget:
+            self._next_forget = now + _FORGET_EVERY
+            for old in self._store.forget(now - self._settings.keep_ended):
+                remove_lease(old)
         return _SHORTEST_SLEEP if news else self._pause(live, started, now)  # so that it is acknowledged at once
-
-    def _know_nodes(self, nodes: Sequence[LocalNode]) -> None:
-        """Take these nodes, else those known from before, else one of this machine's cores."""
-        if nodes or not self._store.nodes():
-            self._store.set_nodes(nodes or (LocalNode("node1", len(os.sched_getaffinity(0))),))
 
     def _settle(self, now: float) -> list[LocalJob]:
         """See to the jobs that have ended; return those that hold cores."""
@@ -185,13 +184,6 @@ class Daemon:
             else:
                 self._look_at_queue = True
         return len(starts)
-
-    def _forget_old(self, now: float) -> None:
-        if now < self._next_forget:
-            return
-        self._next_forget = now + _FORGET_EVERY
-        for directory in self._store.forget(now - self._settings.keep_ended):
-            remove_lease(directory)
 
     def _pause(self, live: Sequence[LocalJob], started: int, now: float) -> float:
         """Return the seconds until something has to be looked at."""

@@ -1,19 +1,29 @@
-"""The file that holds the state: opened with care, changed in whole transactions, each fault is one line.
+"""The file that holds the state: opened with care, changed in whole transactions, its rows read as facts.
 
 SQLite keeps it sound over a kill -9 or a power cut at any moment. Whoever may write here can have commands run as the
 daemon's user, so the directory must belong to that user alone.
+
+SQLite keeps any value in any column, so a row that another program changed may hold anything. A command, an environment
+or a report that cannot be read is none; any other value that cannot be is a PoolError that names its place.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from drainwise.common.sqlite_file import OtherVersionError, open_sqlite
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
+from drainwise.local.job import LIVE, AccountQuota, JobRequest, LocalJob, LocalNode
+from drainwise.local.schedule import WaitingJob
+from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pilotad.report import PilotReport, from_plain
+from drainwise.processes.process import Process
 
 STATE = "state.db"
 
@@ -144,3 +154,124 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def accounts_in(look: sqlite3.Connection) -> tuple[AccountQuota, ...]:
+    """Return all accounts by name."""
+    rows = look.execute("SELECT name, quota FROM accounts ORDER BY name").fetchall()
+    return tuple(
+        AccountQuota(_value(row, "name", "accounts", _TEXT), _value(row, "quota", "accounts", _WHOLE)) for row in rows
+    )
+
+
+def nodes_in(look: sqlite3.Connection) -> tuple[LocalNode, ...]:
+    """Return the nodes in their order."""
+    rows = look.execute("SELECT name, cores FROM nodes ORDER BY place").fetchall()
+    return tuple(LocalNode(_value(row, "name", "nodes", _TEXT), _value(row, "cores", "nodes", _WHOLE)) for row in rows)
+
+
+def live_in(look: sqlite3.Connection) -> list[LocalJob]:
+    """Return the jobs that hold cores, by id."""
+    rows = look.execute("SELECT * FROM jobs WHERE state IN (?, ?) ORDER BY job_id", LIVE)
+    return [job_in(row) for row in rows]
+
+
+def parts_in(look: sqlite3.Connection) -> dict[str, PartialReturn]:
+    """Return what is asked of pilots beside leaving, by run."""
+    rows = look.execute("SELECT run, cores, until, chunk FROM parts").fetchall()
+    return {
+        _value(row, "run", "parts", _TEXT): PartialReturn(
+            _value(row, "cores", "parts", _WHOLE),
+            None if row["until"] is None else _value(row, "until", "parts", _WHOLE),
+            _value(row, "chunk", "parts", _WHOLE),
+        )
+        for row in rows
+    }
+
+
+def add_event(change: sqlite3.Connection, now: float, job_id: int, text: str) -> None:
+    """Write down what happened to a job; `now` is UNIX seconds."""
+    change.execute("INSERT INTO events VALUES (?, ?, ?)", (now, job_id, text))
+
+
+def job_in(row: sqlite3.Row) -> LocalJob:
+    """Read the job in a row; without a command, which cannot be run, where its own cannot be read."""
+    place = f"job {row['job_id']!r} in jobs"
+    for name, kind in _JOB.items():
+        if row[name] is not None or kind != _NUMBER:
+            _value(row, name, place, kind)
+    command, environment = _texts(row["command"], list), _texts(row["environment"], dict)
+    request = JobRequest(
+        account=row["account"],
+        user=row["user"],
+        cores=row["cores"],
+        command=() if command is None or environment is None else tuple(command),
+        wall_limit=row["wall_limit"],
+        priority=row["priority"],
+        environment=environment or {},
+    )
+    return LocalJob(
+        request=request,
+        supervisor=None if row["keeper_pid"] is None else Process(row["keeper_pid"], row["keeper_birth"]),
+        removed=bool(row["removed"]),
+        **{name: row[name] for name in _AS_IT_STANDS},
+    )
+
+
+def waiting_in(row: sqlite3.Row) -> WaitingJob:
+    """Read a waiting job, from the columns that a choice needs."""
+    place = f"job {row['job_id']!r} in jobs"
+    names = ("job_id", "account", "cores", "wall_limit", "priority")
+    return WaitingJob(**{name: _value(row, name, place, _JOB[name]) for name in names})
+
+
+def report_in(text: object) -> PilotReport | None:
+    """Read the report that the state has; None for what `as_plain` cannot have written."""
+    values = _decoded(text)
+    try:
+        return from_plain(values) if isinstance(values, dict) else None
+    except ValueError:
+        return None
+
+
+_TEXT, _WHOLE, _NUMBER = "a text", "a whole number", "a number"
+_TYPES: dict[str, Any] = {_TEXT: (str,), _WHOLE: (int,), _NUMBER: (int, float)}
+_LARGEST = 1 << 62
+_JOB = {
+    **dict.fromkeys(("account", "user", "state", "node", "run", "note"), _TEXT),
+    **dict.fromkeys(("job_id", "cores", "wall_limit", "priority", "started", "removed"), _WHOLE),
+    **dict.fromkeys(("submitted", "keeper_pid", "keeper_birth", "deadline", "term_sent", "kill_sent"), _NUMBER),
+    **dict.fromkeys(("not_before", "ended", "code", "signal", "cpu_seconds"), _NUMBER),
+}
+"""The columns of a job; a number may be missing."""
+_AS_IT_STANDS = _JOB.keys() - {"account", "user", "cores", "wall_limit", "priority", "removed"}
+_AS_IT_STANDS -= {"keeper_pid", "keeper_birth"}
+
+
+def _value(row: sqlite3.Row, name: str, place: str, expected: str) -> Any:
+    """Return a value of the expected kind. Raises PoolError for another."""
+    value: Any = row[name]
+    if not isinstance(value, _TYPES[expected]) or (expected != _TEXT and not -_LARGEST < value < _LARGEST):
+        raise PoolError(
+            f"the state is damaged: {place}: {name} = {repr(value)[:60]}: expected {expected}; mend or delete that row"
+        )
+    return value
+
+
+def _decoded(text: object) -> object:
+    """Parse JSON; None for what is none."""
+    if not isinstance(text, (str, bytes)):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _texts(text: object, kind: type[list[Any] | dict[str, Any]]) -> Any:
+    """Parse a list or a table of texts; None for what is none."""
+    found = _decoded(text)
+    if not isinstance(found, kind):
+        return None
+    values = found.values() if isinstance(found, dict) else found
+    return found if all(isinstance(value, str) for value in values) else None

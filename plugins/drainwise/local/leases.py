@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import KILL, STARTING, LocalJob, client_of, due, why_due
-from drainwise.local.lease.end import kill, terminate
-from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, is_supervisor, outcome_of, remove_lease
+from drainwise.local.lease.files import (
+    LeaseOutcome,
+    abandon,
+    find_lease,
+    is_supervisor,
+    kill,
+    outcome_of,
+    remove_lease,
+    terminate,
+)
 from drainwise.local.lease.start import LeaseRequest, start_lease
-from drainwise.local.log import Say
+from drainwise.local.store import DaemonStore
 from drainwise.local.wake import Sleeper
 from drainwise.node.job_features import host_facts
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
 from drainwise.processes.process import Process, is_alive
 
+Say = Callable[[str], None]
 _PATIENT_EVERY = 5.0
 """Seconds between two kills that are waited for."""
 
@@ -57,7 +66,12 @@ class Leases:
     """The lease supervisors of the live jobs, by run."""
 
     def __init__(
-        self, store: DaemonStore, sleeper: Sleeper, settings: DaemonSettings, file: SettingsFile, say: Say
+        self,
+        store: DaemonStore,
+        sleeper: Sleeper,
+        settings: DaemonSettings,
+        file: SettingsFile,
+        say: Say,
     ) -> None:
         self._store, self._sleeper, self._settings, self._file, self._say = store, sleeper, settings, file, say
         self._supervisors: dict[str, Process] = {}

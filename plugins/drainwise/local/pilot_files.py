@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from drainwise.common.local_file import Held
 from drainwise.common.service import Faults
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.features.facts import planned_in_lease
-from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
+from drainwise.local.store import DaemonStore
 from drainwise.node import JOB_STATUS
 from drainwise.node.site_notice import SiteNotice, give_notice, write_job_slots
 from drainwise.pilotad.node_reader import read_report, reasons_line
@@ -70,22 +69,12 @@ def report_of(
         return None, (f"work: {refused.reason}",)
 
 
-@dataclass(frozen=True)
-class _Notice:
-    deadline: int | None
-    planned: int | None
-    slots: int | None
-    client: str
-    part: PartialReturn | None
-    answer: Acknowledgement | None
-
-
 class SiteNotices:
     """The last site notice of each run. repair: seconds after which one that still holds is written again."""
 
     def __init__(self, faults: Faults, repair: float) -> None:
         self._faults, self._repair = faults, repair
-        self._written: dict[str, tuple[_Notice, float]] = {}
+        self._written: dict[str, tuple[object, float]] = {}
 
     def write(
         self,
@@ -105,7 +94,7 @@ class SiteNotices:
         """
         client = client_of(job.request, clients)
         planned = planned_in_lease(planned, job.deadline, job.wall_end, int(now))
-        told = _Notice(job.deadline, planned, slots, client.name, part, answer)
+        told = job.deadline, planned, slots, client.name, part, answer
         last, at = self._written.get(job.run, (None, now))
         nothing = (job.deadline, planned, part, answer) == (None,) * 4
         if last == told and (nothing or now < at + self._repair):

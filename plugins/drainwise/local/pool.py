@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
 from drainwise.local.job import RUNNING, LocalJob, client_of
-from drainwise.local.lease.returned import cores_gone_without, owed_by_node
+from drainwise.local.returned import cores_gone_without, owed_by_node
 from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
 from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon
@@ -44,24 +44,18 @@ class LocalPool:
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order stands in the state when this returns, and the daemon has been woken."""
-        with self._open() as store:
-            store.order(pilot.run, deadline, time.time(), reason)
-        wake_daemon(self._directory)
+        self._change(lambda store, now: store.order(pilot.run, deadline, now, reason))
 
     def withdraw_order(self, pilot: Pilot, reason: str) -> None:
         """See `Pool`; the daemon, which has been woken, writes the site notice."""
-        with self._open() as store:
-            store.withdraw_order(pilot.run, time.time(), reason)
-        wake_daemon(self._directory)
+        self._change(lambda store, now: store.withdraw_order(pilot.run, now, reason))
 
     def ask_for_part(self, pilot: Pilot, part: PartialReturn, reason: str) -> None:
         """Ask a pilot to return some of its cores, and to go on with the others; 0 cores: none any more.
 
         Raises as `give_order`.
         """
-        with self._open() as store:
-            store.ask_for_part(pilot.run, part.cores, part.by, part.chunk, time.time(), reason)
-        wake_daemon(self._directory)
+        self._change(lambda store, now: store.ask_for_part(pilot.run, part.cores, part.by, part.chunk, now, reason))
 
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
         """See `Pool`; what has ended is remembered for as long as the daemon's settings say."""
@@ -76,6 +70,11 @@ class LocalPool:
     def follow_up(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the daemon enforces every deadline
         """See `Pool`: nothing is ever left to do."""
         return []
+
+    def _change(self, change: Callable[[LocalStore, float], None]) -> None:
+        with self._open() as store:
+            change(store, time.time())
+        wake_daemon(self._directory)
 
     def _open(self) -> LocalStore:
         try:
@@ -107,12 +106,16 @@ def snapshot_of(
     for job in state.live:
         in_use[job.request.account] += job.cores - without.get(job.run, 0)
         by_user[job.request.user] += job.cores - without.get(job.run, 0)
+    pilots = [_pilot(job, state, without, clients) for job in state.live if job.state == RUNNING]
+    if is_for_parts:
+        for place, pilot in enumerate(pilots):
+            wish = asked(state.parts.get(pilot.run), pilot.cores + pilot.returned, now, pilot.returned)
+            # All but one core can be returned if its statement is believed.
+            can_return = pilot.cores - 1 if pilot.run in returned else 0
+            pilots[place] = replace(pilot, can_return=can_return, asked=wish.cores)
     return Snapshot(
         taken=now,
-        pilots=tuple(
-            _with_wish(pilot, state, pilot.run in returned, now) if is_for_parts else pilot
-            for pilot in (_pilot(job, state, without, clients) for job in state.live if job.state == RUNNING)
-        ),
+        pilots=tuple(pilots),
         accounts=tuple(
             _account(account.name, account.quota, in_use[account.name], waiting) for account in state.accounts
         ),
@@ -137,12 +140,6 @@ def _pilot(job: LocalJob, state: LocalState, without: Mapping[str, int], clients
         client=client_of(job.request, clients).name,
         returned=without.get(job.run, 0),
     )
-
-
-def _with_wish(pilot: Pilot, state: LocalState, is_believed: bool, now: int) -> Pilot:
-    """Return the pilot with what it is asked for and can return, all but one core if its statement is believed."""
-    wish = asked(state.parts.get(pilot.run), pilot.cores + pilot.returned, now, pilot.returned)
-    return replace(pilot, can_return=pilot.cores - 1 if is_believed else 0, asked=wish.cores)
 
 
 def _account(name: str, quota: int, in_use: int, waiting: list[WaitingJob]) -> Account:

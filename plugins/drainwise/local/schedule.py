@@ -12,13 +12,12 @@ over by then, or need no core that it needs.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from drainwise.launch.choice import waiting as launcher
 from drainwise.local.job import AccountQuota, LocalJob, LocalNode
-from drainwise.local.lease.returned import held_cores
+from drainwise.local.returned import held_cores
 from drainwise.pilotad.partial_return import ReturnedPart
 
 _QUOTA_OF_NONE = 0.1
@@ -106,14 +105,15 @@ def choose_starts(
     in_use = dict.fromkeys(quotas, 0)
     for lease in running:
         in_use[lease.account] = in_use.get(lease.account, 0) + lease.cores
-    queues = _Queues(job for job in waiting if job.account in quotas and job.cores <= largest)
-    turns = {name: _turn(job, in_use[name], quotas[name]) for name, job in queues.heads.items()}
+    queues = _queues(job for job in waiting if job.account in quotas and job.cores <= largest)
+    turns = {name: _turn(jobs[0], in_use[name], quotas[name]) for name, jobs in queues.items()}
     starts: list[JobStart] = []
     blocked: set[str] = set()
     # What did not fit once fits no more in this call: a job as large and as long need not be tried.
     hopeless: dict[int, int] = {}
     while turns and room.most_free > 0:
-        job = queues.take(min(turns, key=turns.__getitem__))
+        queue = queues[min(turns, key=turns.__getitem__)]
+        job = queue.popleft()
         if any(job.cores >= cores and job.wall_limit >= length for cores, length in hopeless.items()):
             node = None
         else:
@@ -126,41 +126,22 @@ def choose_starts(
         elif job.account not in blocked:
             blocked.add(job.account)
             room.reserve(job)
-        following = queues.heads.get(job.account)
-        if following is None:
-            del turns[job.account]
+        if queue:
+            turns[job.account] = _turn(queue[0], in_use[job.account], quotas[job.account])
         else:
-            turns[job.account] = _turn(following, in_use[job.account], quotas[job.account])
+            del turns[job.account]
     return Schedule(tuple(starts), tuple(room.reservations.values()))
 
 
-class _Queues:
-    """The launcher's queues, one for each account: priority decides, then age, and only the next of each is looked at.
+def _queues(waiting: Iterable[WaitingJob]) -> dict[str, deque[WaitingJob]]:
+    """Return the jobs of each account that has any, the next one first: priority decides, then age.
 
-    A job that does not fit holds its turn, and gets its reservation.
+    Only the next of each is looked at: one that does not fit holds its turn, and gets its reservation.
     """
-
-    def __init__(self, waiting: Iterable[WaitingJob]) -> None:
-        self._queues: defaultdict[str, launcher.Waiting[None, WaitingJob]] = defaultdict(launcher.Waiting)
-        for job in waiting:
-            self._queues[job.account].add(None, -job.priority, job.job_id, job)
-        self.heads: dict[str, WaitingJob] = {}
-        """The next job of each account that has one."""
-        for account in self._queues:
-            self._look(account)
-
-    def _look(self, account: str) -> None:
-        found = self._queues[account].choose(lambda _none, _job: True)
-        if found is None:
-            del self.heads[account]
-        else:
-            self.heads[account] = found[1]
-
-    def take(self, account: str) -> WaitingJob:
-        """Take the next job of an account that has one; it waits no more."""
-        job = self._queues[account].take(None)
-        self._look(account)
-        return job
+    queues: defaultdict[str, deque[WaitingJob]] = defaultdict(deque)
+    for job in sorted(waiting, key=lambda job: (-job.priority, job.job_id)):
+        queues[job.account].append(job)
+    return queues
 
 
 def _turn(job: WaitingJob, in_use: int, quota: int) -> tuple[bool, float, int, int]:
@@ -217,8 +198,7 @@ class _Room:
             return True
         if job.cores > kept.spare:
             return False
-        left = kept.spare - job.cores
-        self.reservations[node] = Reservation(kept.job_id, node, kept.cores, kept.at, left)
+        self.reservations[node] = replace(kept, spare=kept.spare - job.cores)
         return True
 
     def _free_at(self, node: str, cores: int) -> tuple[int, int]:
@@ -251,9 +231,8 @@ def owed_jobs(waiting: Iterable[WaitingJob], running: Iterable[Holding], quotas:
     for lease in running:
         left[lease.account] = left.get(lease.account, 0) - lease.cores
     owed: list[WaitingJob] = []
-    queues = _Queues(job for job in waiting if job.account in quotas)
-    for account in list(queues.heads):
-        while account in queues.heads and queues.heads[account].cores <= left[account]:
-            owed.append(queues.take(account))
+    for account, queue in _queues(job for job in waiting if job.account in quotas).items():
+        while queue and queue[0].cores <= left[account]:
+            owed.append(queue.popleft())
             left[account] -= owed[-1].cores
     return owed

@@ -9,15 +9,27 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from drainwise.facts.errors import ActionRefused, RunEnded, UsageError
-from drainwise.local.database import Database
+from drainwise.local.database import (
+    Database,
+    accounts_in,
+    add_event,
+    job_in,
+    live_in,
+    nodes_in,
+    parts_in,
+    report_in,
+    waiting_in,
+)
 from drainwise.local.job import (
     ENDED,
     LIVE,
+    RUNNING,
+    STARTING,
     WAITING,
     AccountQuota,
     JobRequest,
@@ -25,16 +37,18 @@ from drainwise.local.job import (
     LocalNode,
     check_name,
     check_request,
+    run_name,
 )
-from drainwise.local.lease.returned import returned_parts
-from drainwise.local.rows import accounts_in, add_event, job_in, live_in, nodes_in, parts_in, report_in, waiting_in
+from drainwise.local.returned import returned_parts
 from drainwise.local.schedule import WaitingJob
 from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart
-from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.report import PilotReport, as_plain
+from drainwise.processes.process import Process
 
 LEASES = "leases"
 
 S = TypeVar("S", bound="LocalStore")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,10 @@ class LocalStore(Database):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _read(self, reader: Callable[[sqlite3.Connection], Read]) -> Read:
+        with self.transaction(write=False) as look:
+            return reader(look)
+
     def lease_directory(self, run: str) -> str:
         """Return where the lease of this run lies."""
         return os.path.join(self.directory, LEASES, run)
@@ -101,8 +119,7 @@ class LocalStore(Database):
 
     def accounts(self) -> tuple[AccountQuota, ...]:
         """Return all accounts by name."""
-        with self.transaction(write=False) as look:
-            return accounts_in(look)
+        return self._read(accounts_in)
 
     def set_nodes(self, nodes: Sequence[LocalNode]) -> None:
         """Say what nodes there are from now on; leases on others run on."""
@@ -113,8 +130,7 @@ class LocalStore(Database):
 
     def nodes(self) -> tuple[LocalNode, ...]:
         """Return the nodes in their order; none before the first start."""
-        with self.transaction(write=False) as look:
-            return nodes_in(look)
+        return self._read(nodes_in)
 
     def submit(self, request: JobRequest, now: float, count: int = 1) -> list[int]:
         """Put `count` such jobs into the queue, all or none; their ids. Raises UsageError."""
@@ -246,8 +262,7 @@ class LocalStore(Database):
 
     def live(self) -> list[LocalJob]:
         """Return the jobs that hold cores, by id."""
-        with self.transaction(write=False) as look:
-            return live_in(look)
+        return self._read(live_in)
 
     def state(self, now: float) -> LocalState:
         """Read all of it at one moment; a job that is to be tried again later than `now` does not count as waiting."""
@@ -266,6 +281,103 @@ class LocalStore(Database):
         with self.transaction(write=False) as look:
             rows = look.execute("SELECT time, job_id, text FROM events WHERE job_id = ? ORDER BY rowid", (job_id,))
             return [JobEvent(*row) for row in rows]
+
+
+class DaemonStore(LocalStore):
+    """The state, with what only the holder of the daemon's lock may write. Raises as `LocalStore` does."""
+
+    def begin_start(self, job_id: int, node: str, started: int) -> LocalJob | None:
+        """Write down that this job starts, before it does; None when it does not wait any more."""
+        with self.transaction() as change:
+            begun = change.execute(
+                "UPDATE jobs SET state = ?, node = ?, run = ?, started = ?, note = '' WHERE job_id = ? AND state = ?",
+                (STARTING, node, run_name(job_id, started), started, job_id, WAITING),
+            ).rowcount
+            if not begun:
+                return None
+            return job_in(change.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone())
+
+    def started(self, job: LocalJob, supervisor: Process, now: float) -> None:
+        """Record that the lease of this run has come to be."""
+        with self.transaction() as change:
+            change.execute(
+                "UPDATE jobs SET state = ?, keeper_pid = ?, keeper_birth = ? WHERE run = ? AND state = ?",
+                (RUNNING, supervisor.pid, supervisor.birth, job.run, STARTING),
+            )
+            add_event(change, now, job.job_id, f"started on {job.node}")
+
+    def not_started(self, job: LocalJob, now: float, not_before: float, note: str) -> None:
+        """Record that the lease never comes to be: the job waits again, or has ended when it was removed."""
+        with self.transaction() as change:
+            change.execute(
+                "UPDATE jobs SET state = ?, node = '', run = '', started = 0, deadline = NULL, not_before = ?,"
+                " note = ? WHERE run = ? AND state = ? AND removed = 0",
+                (WAITING, not_before, note, job.run, STARTING),
+            )
+            change.execute(
+                "UPDATE jobs SET state = ?, ended = ?, note = 'removed before it started' WHERE run = ? AND state = ?",
+                (ENDED, now, job.run, STARTING),
+            )
+            add_event(change, now, job.job_id, f"not started: {note}")
+
+    def ended(
+        self,
+        job: LocalJob,
+        ended: float,
+        code: int | None,
+        signal: int | None,
+        note: str,
+        cpu_seconds: float | None = None,
+    ) -> None:
+        """Record that this run has ended."""
+        with self.transaction() as change:
+            change.execute(
+                "UPDATE jobs SET state = ?, ended = ?, code = ?, signal = ?, note = ?, cpu_seconds = ?"
+                " WHERE run = ? AND state IN (?, ?)",
+                (ENDED, ended, code, signal, note, cpu_seconds, job.run, *LIVE),
+            )
+            change.execute("DELETE FROM reports WHERE run = ?", (job.run,))
+            change.execute("DELETE FROM parts WHERE run = ?", (job.run,))
+            add_event(change, ended, job.job_id, note)
+
+    def signalled(self, job: LocalJob, now: float, kill: bool, why: str) -> None:
+        """Record that SIGTERM, or with `kill` SIGKILL, was sent to this run."""
+        sent = "kill_sent" if kill else "term_sent"
+        with self.transaction() as change:
+            change.execute(f"UPDATE jobs SET {sent} = ?, note = ? WHERE run = ?", (now, why, job.run))  # noqa: S608
+            add_event(change, now, job.job_id, f"{'killed' if kill else 'sent SIGTERM'}: {why}")
+
+    def set_reports(self, reports: Mapping[str, PilotReport | None]) -> None:
+        """Set what the pilots of these runs report; None: nothing."""
+        with self.transaction() as change:
+            for run, report in reports.items():
+                if report is None:
+                    change.execute("DELETE FROM reports WHERE run = ?", (run,))
+                else:
+                    change.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (run, json.dumps(as_plain(report))))
+
+    def parts(self) -> dict[str, PartialReturn]:
+        """Return what is asked of pilots, by run."""
+        return self._read(parts_in)
+
+    def forget(self, before: float, most: int = 1000) -> list[str]:
+        """Forget jobs that ended before (UNIX s); the directories of their leases, which are to be removed."""
+        with self.transaction() as change:
+            rows = change.execute(
+                "SELECT job_id, run FROM jobs WHERE state = ? AND ended < ? LIMIT ?", (ENDED, before, most)
+            ).fetchall()
+            for row in rows:
+                change.execute("DELETE FROM jobs WHERE job_id = ?", (row["job_id"],))
+                change.execute("DELETE FROM events WHERE job_id = ?", (row["job_id"],))
+            return [self.lease_directory(row["run"]) for row in rows if row["run"]]
+
+    def earliest_retry(self, now: float) -> float | None:
+        """Return when the next job is to be tried again, UNIX s; None when none is put off."""
+        with self.transaction(write=False) as look:
+            [found] = look.execute(
+                "SELECT min(not_before) FROM jobs WHERE state = ? AND not_before > ?", (WAITING, now)
+            ).fetchone()
+        return None if found is None else float(found)
 
 
 def _running(look: sqlite3.Connection, run: str) -> LocalJob:

@@ -11,25 +11,21 @@ import base64
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Mapping
 
 import jinja2
 
 from drainwise import __version__
 from drainwise.common.printable import printable
+from drainwise.facts.units import clock, core_hours, duration
 from drainwise.page.svg import STYLE
 
 _LONGEST_NAME = 32
 """Characters of a name in a table: a user may choose one of any length."""
 
 
-def template_beside(
-    module: str, name: str, filters: Mapping[str, Callable[..., object]] | None = None
-) -> jinja2.Template:
+def template_beside(module: str, name: str) -> jinja2.Template:
     """Return the template of that name in the directory of `module` (its `__file__`)."""
-    environment = _environment(os.path.dirname(os.path.abspath(module)))
-    environment.filters.update(filters or {})
-    return environment.get_template(name)
+    return _environment(os.path.dirname(os.path.abspath(module))).get_template(name)
 
 
 def content_policy(style: str) -> str:
@@ -52,13 +48,28 @@ def _environment(directory: str) -> jinja2.Environment:
     )
     with open(os.path.join(here, "style.css"), encoding="utf-8") as file:
         style = f"\n{STYLE}\n{file.read()}"
-    environment.filters["short"] = _short
+    environment.filters.update(
+        short=_short, clock=clock, core_hours=core_hours, hours=_hours, duration=_duration, cores=_cores
+    )
     environment.globals.update(style=style, policy_of_content=content_policy(style), version=__version__)
     return environment
 
 
 def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _hours(core_seconds: int | None) -> str:
+    """Write core-hours where the heading has the unit."""
+    return "–" if core_seconds is None else core_hours(core_seconds).partition(" ")[0]
+
+
+def _duration(seconds: float | None) -> str:
+    return "–" if seconds is None else duration(round(seconds))
+
+
+def _cores(cores: float | None) -> str:
+    return "–" if cores is None else f"{cores:.1f}".removesuffix(".0")
 
 
 def _printable(value: object) -> object:

@@ -7,21 +7,19 @@ pilot like any other: it reports, it has its own orders, it may outlive the lead
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.pilot.decide.lease import Lease
+from drainwise.processes.children import isolated_program
 from drainwise.systems.chunk_jobs import ChunkJob, ChunkJobs
 from drainwise.systems.find import offering
 from drainwise.systems.system import System
 
 _OF_THE_JOB = ("MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS")
 """What only the leader's job has: the site gives a chunk job its own."""
-_PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PROGRAM = f"import sys; sys.path.append({_PACKAGES!r}); from drainwise.cli.main import main; sys.exit(main())"
 
 
 @dataclass(frozen=True)
@@ -40,43 +38,35 @@ class ChunkPlan:
     options: Sequence[str] = ()
 
 
-class Chunks:
-    """Use as a context: the chunk jobs are asked for at its begin, and those that still wait removed at its end.
+@contextmanager
+def chunks(jobs: ChunkJobs, plan: ChunkPlan, lease: Lease, now: float, log: Callable[[str], None]) -> Iterator[None]:
+    """Ask for the chunk jobs, and when the block is left remove those that still wait.
 
     A batch system that refuses or does not answer costs a log line: the leader goes on with what it has.
     """
-
-    def __init__(self, jobs: ChunkJobs, plan: ChunkPlan, lease: Lease, now: float, log: Callable[[str], None]) -> None:
-        self._jobs, self._log, self._ids = jobs, log, list[str]()
-        self._wanted = chunk_jobs_of(plan, lease, now)
-
-    def __enter__(self) -> Chunks:
-        try:
-            for job in self._wanted:
-                self._ids.append(self._jobs.submit(job))
-        except PoolError as fault:
-            self._log(f"{len(self._wanted) - len(self._ids)} chunk jobs are not asked for: {fault}")
-        if self._ids:
-            cores = self._wanted[0].cores
-            self._log(
-                f"asked for {len(self._ids)} chunk jobs of {cores} cores on {self._jobs.node}: {', '.join(self._ids)}"
-            )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._ids:
+    wanted, ids = chunk_jobs_of(plan, lease, now), list[str]()
+    try:
+        for job in wanted:
+            ids.append(jobs.submit(job))
+    except PoolError as fault:
+        log(f"{len(wanted) - len(ids)} chunk jobs are not asked for: {fault}")
+    if ids:
+        log(f"asked for {len(ids)} chunk jobs of {wanted[0].cores} cores on {jobs.node}: {', '.join(ids)}")
+    try:
+        yield
+    finally:
+        if ids:
             try:
-                self._jobs.remove_waiting(self._ids)
+                jobs.remove_waiting(ids)
             except PoolError as fault:
-                self._log(f"chunk jobs that still wait are not removed: {fault}")
+                log(f"chunk jobs that still wait are not removed: {fault}")
 
 
 def chunk_jobs_of(plan: ChunkPlan, lease: Lease, now: float) -> list[ChunkJob]:
     """Return the chunk jobs: each may run for as long as is left of the leader's lease at `now`, UNIX s. Pure."""
     seconds = max(1, int((now if lease.end is None else lease.end) - now))
-    quiet = ("-B",) if sys.dont_write_bytecode else ()
     argv = (
-        *(sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, *plan.words),
+        *isolated_program("drainwise.cli.main:main", *plan.words),
         *(*plan.overrides, "--chunks", "0", "--cores", str(plan.cores), "--seconds", str(seconds), "--directory", "."),
     )
     share = plan.cores / lease.cores

@@ -8,16 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 
 from drainwise.facts.errors import UsageError
-from drainwise.pilot.channels import Channels
+from drainwise.pilot.channels import Channels, SiteNoticeReader
 from drainwise.pilot.decide.estimates import move_overdue
-from drainwise.pilot.decide.lease import Lease, lease_from
-from drainwise.pilot.decide.orders import SiteOrders
+from drainwise.pilot.decide.lease import Lease, ReturnedCores, SiteOrders, lease_from
 from drainwise.pilot.decide.payload import LONGEST, Payload
-from drainwise.pilot.decide.resting import RestingValues
-from drainwise.pilot.decide.returned_cores import ReturnedCores
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.decide.workload import Workload, report_of, running_since
-from drainwise.pilot.site_notices import SiteNoticeReader
+from drainwise.pilot.decide.workload import RestingValues, Workload, report_of, running_since
 
 
 def _to_standard_error(line: str) -> None:

@@ -1,29 +1,28 @@
-"""The loop of the reference pilot: it sleeps until something happens, decides, acts, and reports."""
+"""The loop of the reference pilot: it sleeps until something happens, decides, acts, and reports; signals and clock.
+
+Deadlines are UNIX seconds, so a machine's clock that is set must be followed. A payload's run time is not: set forward
+by a day, the clock would end every payload at its maximum.
+"""
 
 from __future__ import annotations
 
 import selectors
+import signal
 import time
 from collections.abc import Callable
+from types import FrameType
 
-from drainwise.pilot.channels import Channels
-from drainwise.pilot.decide.backlog import Backlog
+from drainwise.common.wake import Wake
+from drainwise.pilot.channels import Channels, SiteNoticeReader
 from drainwise.pilot.decide.decision import Decision, decide
-from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, renew
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import LEASE, SiteOrders
-from drainwise.pilot.decide.resting import RestingValues
-from drainwise.pilot.decide.returned_cores import ReturnedCores
+from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, renew, waste_curve
+from drainwise.pilot.decide.lease import LEASE, Lease, ReturnedCores, SiteOrders
+from drainwise.pilot.decide.payload import Backlog
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.decide.waste_curve import waste_curve
-from drainwise.pilot.decide.workload import Workload, report_of, running_since
+from drainwise.pilot.decide.workload import RestingValues, Workload, report_of, running_since
 from drainwise.pilot.lease_record import ExitReport, LeaseRecord
-from drainwise.pilot.pilot_clock import PilotClock
 from drainwise.pilot.processes import Processes
-from drainwise.pilot.queues.protocol import PayloadQueue
-from drainwise.pilot.queues.records import EndedPayload
-from drainwise.pilot.signals import Signals
-from drainwise.pilot.site_notices import SiteNoticeReader
+from drainwise.pilot.queues.records import EndedPayload, PayloadQueue
 
 START_PAUSE = 30.0
 """Seconds without a start after one that failed for want of space, directories or processes."""
@@ -277,6 +276,79 @@ class PilotRunner:
         self._queue.close(now)
         self._publish(can_postpone=False)
         return self._record.report(self._pilot, self._clock.now(), why, self._published)
+
+
+_REQUESTS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Signals:
+    """Use as a context. `fileno()` is readable when a signal came; `requests` counts those that ask the pilot to go.
+
+    SIGHUP that is ignored already (nohup) stays so. Children start with the default actions all the same.
+    """
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self._wake = Wake()
+
+    def __enter__(self) -> Signals:
+        self._before = {number: signal.getsignal(number) for number in (*_REQUESTS, signal.SIGCHLD)}
+        self._wakeup_before = signal.set_wakeup_fd(self._wake.writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _nothing)
+        for number in _REQUESTS:
+            if number != signal.SIGHUP or self._before[number] != signal.SIG_IGN:
+                signal.signal(number, self._asked)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, action in self._before.items():
+            signal.signal(number, action)
+        signal.set_wakeup_fd(self._wakeup_before)
+        self._wake.close()
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.requests += 1
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._wake.fileno()
+
+    def clear(self) -> None:
+        """Make the descriptor wait for the next signal."""
+        self._wake.clear()
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the wake-up is all that is wanted, which an ignored signal would not give."""
+
+
+STEP = 2.0
+"""Seconds by which the two clocks must differ to be a step, and not the moment between two readings."""
+
+
+def _since_boot() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class PilotClock:
+    """wall: UNIX s. steady: s from any origin, which nobody sets and which counts while the machine sleeps."""
+
+    def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = _since_boot) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset = wall() - steady()
+
+    def now(self) -> float:
+        """UNIX s; never goes back except by what `step` tells."""
+        return self._steady() + self._offset
+
+    def step(self) -> float:
+        """Return by how many seconds the machine's clock was set since the last call; `now` follows it."""
+        offset = self._wall() - self._steady()
+        step = offset - self._offset
+        if abs(step) < STEP:
+            return 0.0
+        self._offset = offset
+        return step
 
 
 def _until_the_end_of(lease: Lease) -> SiteOrders:

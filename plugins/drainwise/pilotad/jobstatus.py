@@ -16,7 +16,7 @@ import fcntl
 import posix
 import time
 
-from drainwise.common.local_file import OPEN, Held
+from drainwise.common.local_file import OPEN, Held, is_at
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import ATTRIBUTES, CORES, CURVE, JOBSTATUS
 from drainwise.pilotad.report import PilotReport
@@ -62,16 +62,6 @@ def _both(fd: int, kind: int) -> bool:
     return True
 
 
-def is_at(fd: int, dir_fd: int, name: str) -> bool:
-    """Decide whether `name` in `dir_fd` still leads to the open file `fd`: a lock on a replaced file guards nothing."""
-    try:
-        there = posix.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-        here = posix.fstat(fd)
-    except OSError:
-        return False
-    return (there.st_ino, there.st_dev) == (here.st_ino, here.st_dev)
-
-
 KEY_LIMIT = 64
 """Bytes one of the files may hold; that of the curve more."""
 LOCK_TIMEOUT = 0.05
@@ -94,7 +84,7 @@ def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> t
         check_file(fd, dir_fd, uid, KEY_LIMIT)
         lock(fd, exclusive=False, timeout=LOCK_TIMEOUT, patience=patience)
         sealed = read_settled(fd, dir_fd, uid, KEY_LIMIT)
-        if sealed is None or not is_at(fd, dir_fd, SEAL.status_name):
+        if sealed is None or not is_at(fd, SEAL.status_name, dir_fd):
             raise RefusedFile("torn")
         if not sealed[0].strip():
             raise RefusedFile("unfinished")
@@ -141,7 +131,7 @@ def write_jobstatus(directory: int | str, report: PilotReport, timeout: float = 
             seal = _open(dir_fd, SEAL.status_name)
             opened.append((seal, _text(CORES, report.used_cpu)))
             lock(seal, exclusive=True, timeout=timeout)
-            if not is_at(seal, dir_fd, SEAL.status_name):
+            if not is_at(seal, SEAL.status_name, dir_fd):
                 raise RefusedFile("replaced while it was being locked")
             unknown = _open_others(dir_fd, report, opened)
             _overwrite(seal, _BLANK)

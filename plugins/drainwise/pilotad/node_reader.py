@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import posix
-
 from drainwise.common.local_file import Held
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import GLIDEIN_AD, JOBSTATUS, PILOT_AD
@@ -78,14 +76,8 @@ def reasons_line(reasons: tuple[str, ...]) -> str:
 
 
 def _jobstatus_at(dir_fd: int, uid: int, path: str, patience: Patience | None) -> tuple[PilotReport, tuple[str, ...]]:
-    fd = dir_fd
-    try:
-        for name in path.split("/") if path else ():
-            below = open_dir(name, fd, uid)
-            if fd != dir_fd:
-                posix.close(fd)
-            fd = below
-        return read_jobstatus(fd, uid, patience)
-    finally:
-        if fd != dir_fd:
-            posix.close(fd)
+    if not path:
+        return read_jobstatus(dir_fd, uid, patience)
+    name, _, rest = path.partition("/")
+    with Held(open_dir(name, dir_fd, uid)) as below:
+        return _jobstatus_at(below, uid, rest, patience)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from drainwise.facts.errors import PoolError
 from drainwise.pool.facts import Snapshot
 
 PREFIX = "drainwise-"
@@ -20,6 +21,19 @@ class Closing:
     nodes: frozenset[str]
     by: int
     reason: str
+
+
+def carried_out(answers: Iterable[tuple[str, object]]) -> list[str]:
+    """Return the sentences of what was done, each given with the answer: true, nothing to do, or why it failed.
+
+    Raises the first PoolError where nothing was done.
+    """
+    found = tuple(answers)
+    done = [words for words, answer in found if answer and not isinstance(answer, PoolError)]
+    faults = [answer for _, answer in found if isinstance(answer, PoolError)]
+    if faults and not done:
+        raise faults[0]
+    return done
 
 
 @runtime_checkable

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 from drainwise.processes.process import kill_group, read_proc
 
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -28,6 +30,14 @@ class Ended(NamedTuple):
     def code(self) -> int:
         """Its exit code, or −N when signal N ended it."""
         return os.waitstatus_to_exitcode(self.status)
+
+
+def isolated_program(function: str, *words: str) -> list[str]:
+    """Return the command that runs `module:function` of this package, with these words, in an isolated interpreter."""
+    module, _, name = function.partition(":")
+    quiet = ["-B"] if sys.dont_write_bytecode else []
+    program = f"import sys; sys.path.append({_PACKAGES!r}); from {module} import {name}; sys.exit({name}())"
+    return [sys.executable, "-I", "-S", *quiet, "-c", program, *words]
 
 
 def ended_children(leads_group: Callable[[int], bool], wait: bool = False) -> Iterator[Ended]:

@@ -25,7 +25,7 @@ import numpy as np
 from drainwise.pool.amounts import PLAIN, Amounts, amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.free_cores import whole_cores
-from drainwise.pool.job_kinds import JobKind, Place
+from drainwise.pool.job_kinds import JobKind, Place, RoomFor
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
 from drainwise.reclaim.choose.problem import (
@@ -276,15 +276,14 @@ CLOSED = -1e15
 
 @dataclass(frozen=True)
 class PlaceRoom:
-    """Room that is made on a place by ending `runs`: for `jobs` of each kind, by its name.
+    """Room that is made on a place by ending `runs`.
 
-    Of a kind that needs several places at once these are the jobs that have one of their places here. runs: empty where
-    such a job needs no more than what is free, and what pilots return. place: for a pilot on several places all of
-    these where jobs get room.
+    Of a kind that needs several places at once its jobs are those that have one of their places here. runs: empty where
+    such a job needs no more than what is free, and what pilots return. For a pilot on several places the place's name
+    is all of these where jobs get room.
     """
 
-    place: str
-    jobs: tuple[tuple[str, int], ...]
+    room: RoomFor
     runs: tuple[str, ...]
 
 
@@ -368,9 +367,14 @@ def _rooms(facts: RoomFacts, rows: Rows, plan: Plan, runs: Sequence[str]) -> Ite
     for place in {*np.flatnonzero(jobs.any(axis=1)).tolist()} - several:
         gone.setdefault((place,), [])
     for places, some in sorted(gone.items()):
-        made = tuple(named(facts, jobs[list(places)].sum(axis=0)).items())
         where = [facts.places[one].name for one in places if jobs[one].any()] or [facts.places[places[0]].name]
-        yield PlaceRoom(", ".join(where), made, tuple(runs[rows.pilot[row]] for row in some))
+        room = room_for(facts, ", ".join(where), jobs[list(places)].sum(axis=0))
+        yield PlaceRoom(room, tuple(runs[rows.pilot[row]] for row in some))
+
+
+def room_for(facts: RoomFacts, place: str, jobs: Whole) -> RoomFor:
+    """Return the room for so many jobs of each kind (K)."""
+    return RoomFor(place, tuple((facts.kinds[kind], int(jobs[kind])) for kind in np.flatnonzero(jobs).tolist()))
 
 
 def problem_of(left: DemandLeft, rows: Rows, limits: Limits) -> Problem:
@@ -399,8 +403,8 @@ def kept_rooms(
     pilot that has an order there or gets one what it gives back, and until when room is kept for its sake (UNIX s).
     """
     jobs: dict[str, Counter[str]] = defaultdict(Counter)
-    for room in made:
-        jobs[room.place].update(dict(room.jobs))
+    for one in made:
+        jobs[one.room.place].update({kind.name: number for kind, number in one.room.jobs})
     if served is not None:
         for kind, place, number in zip(served.kind.tolist(), served.place.tolist(), served.jobs.tolist()):
             jobs[facts.places[place].name][facts.kinds[kind].name] += number

@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Sequence
 
-from drainwise.facts.units import clock
 from drainwise.page.html_page import template_beside
 from drainwise.page.svg import Axis, Bar, Dot, Line, Mark, Note, Plot, decades, drawn, linear, places
 from drainwise.simulate.outcome import HOUR
@@ -131,7 +130,7 @@ _TEMPLATE = "page.html.j2"
 
 def page(study: Study, command: str, made: int) -> str:
     """Return the whole page as HTML, made at `made` (UNIX s); `command` makes it again. What files say is escaped."""
-    return template_beside(__file__, _TEMPLATE, {"clock": clock}).render(
+    return template_beside(__file__, _TEMPLATE).render(
         made=made,
         name=os.path.basename(study.trace.name),
         computer=study.trace.said("Computer"),

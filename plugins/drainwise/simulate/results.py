@@ -129,9 +129,5 @@ def _decision(one: Outcome, arrivals: bool) -> tuple[object, ...]:
         f"{one.drained:.1f}",
         f"{one.predicted:.1f}",
         one.restarted,
-        *(_time(quantile(waits, share)) for share in (0.5, 0.95)),
+        *(f"{time:.0f}" if math.isfinite(time) else "" for time in (quantile(waits, share) for share in (0.5, 0.95))),
     )
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f}" if math.isfinite(seconds) else ""

@@ -6,14 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.decision import Decision, decide
-from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, renew
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import LEASE, SiteOrders, orders_from
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, renew, waste_curve
+from drainwise.pilot.decide.lease import LEASE, Lease, SiteOrders, orders_from
+from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import HOLES, NOTHING, PilotSettings
-from drainwise.pilot.decide.waste_curve import waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
 from drainwise.pilotad.partial_return import PartialReturn, asked
 from drainwise.pilotad.report import PilotReport

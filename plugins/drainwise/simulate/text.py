@@ -90,8 +90,10 @@ def scenario_in_words(study: Study) -> str:
             f"the jobs of {one.arrivals}, who is owed {100 * one.reclaimed:g} % of the cores, are the demand; the "
             f"agent looks every {duration(round(one.period))} who waits, in {_replications(study)}"
         )
+    whole = math.fsum(share for _, share in one.mix)
+    mix = ", ".join(f"{100 * share / whole:.3g} % in {size}-core pilots" for size, share in one.mix)
     return (
-        f"{len(one.pilots)} pilots on {sum(one.pilots)} cores ({_mix(one)}); {demand}, within "
+        f"{len(one.pilots)} pilots on {sum(one.pilots)} cores ({mix}); {demand}, within "
         f"{duration(one.site.horizon)}; {_KNOWN[one.estimates]}{_faults(one)}; seed {one.seed}"
     )
 
@@ -113,23 +115,15 @@ def _replications(study: Study) -> str:
     return f"{study.replications} replication{'s' if study.replications > 1 else ''}"
 
 
-def _mix(one: Scenario) -> str:
-    whole = math.fsum(share for _, share in one.mix)
-    return ", ".join(f"{100 * share / whole:.3g} % in {size}-core pilots" for size, share in one.mix)
-
-
-def _able(one: Scenario) -> str:
-    return "can return single cores" if one.chunk == 1 else f"can return cores, of use {one.chunk} together"
-
-
 def _faults(one: Scenario) -> str:
+    able = "can return single cores" if one.chunk == 1 else f"can return cores, of use {one.chunk} together"
     found = [
         f"{100 * share:g} % of the pilots {what}"
         for share, what in (
             (one.stuck, "stuck"),
             (one.liars, "liars"),
             (one.silent, "silent"),
-            (one.shrinking, _able(one)),
+            (one.shrinking, able),
         )
         if share
     ]

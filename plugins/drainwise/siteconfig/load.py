@@ -202,27 +202,19 @@ def examine(path: str) -> SiteReading:
     """Read the site file with all its faults. Raises ConfigurationError where it is no text that can be read."""
     content = read_text(path, _LONGEST_FILE, "a readable text file", "a site file of a page or two")
     written, faults, former = written_values(path, content)
-    own: dict[str, Any] = {
-        section: table(**_values(path, section, written.get(section, {}), faults))
-        for section, table in SECTIONS.items()
-    }
-    kinds = {
-        section[len(KIND) :]: KindSection(**_values(path, section, written[section], faults))
-        for section in written
-        if is_named(section) and section.startswith(KIND)
-    }
-    scopes = {
-        section[len(SCOPE) :]: ScopeSection(**_values(path, section, written[section], faults))
-        for section in written
-        if is_named(section) and section.startswith(SCOPE)
-    }
-    others = {}
-    for section in (one for one in written if one and one not in SECTIONS and not is_named(one)):
-        table, values = table_of_section(section), _values(path, section, written[section], faults)
-        others[section] = values if table is None else table(**values)
-    config = SiteConfig(file=path, **own, kinds=kinds, scopes=scopes, others=others, former=former)
+    sections = dict[str, Any]()
+    for section in dict.fromkeys([*SECTIONS, *written]):
+        table, values = table_of_section(section), _values(path, section, written.get(section, {}), faults)
+        sections[section] = values if table is None else table(**values)
+
+    def named(begin: str) -> dict[str, Any]:
+        return {one[len(begin) :]: table for one, table in sections.items() if is_named(one) and one.startswith(begin)}
+
+    own = {section: sections[section] for section in SECTIONS}
+    others = {one: table for one, table in sections.items() if one not in SECTIONS and not is_named(one)}
+    config = SiteConfig(file=path, **own, kinds=named(KIND), scopes=named(SCOPE), others=others, former=former)
     wrong = {(one.section, one.key) for one in faults if one.key}
-    faults += [one for one in _contradictions(config, written) if not _concerns(one, wrong)]
+    faults += [one for one in _contradictions(config, sections, written) if not _concerns(one, wrong)]
     return SiteReading(config, written, tuple(sorted(faults, key=lambda one: one.line or len(content) + 1)))
 
 
@@ -247,17 +239,16 @@ def _concerns(contradiction: ConfigurationError, wrong: Collection[tuple[str, st
     return own or any(re.search(rf"\b{re.escape(key)}\b", contradiction.expected) for _, key in wrong)
 
 
-def _contradictions(config: SiteConfig, written: Written) -> Iterator[ConfigurationError]:
+def _contradictions(config: SiteConfig, sections: Mapping[str, Any], written: Written) -> Iterator[ConfigurationError]:
     """Yield a fault for each value that is right by itself and contradicts another.
 
     A file that sets keys of one batch system only is not measured by the defaults of the others.
     """
     nodes = [section for section, table in SECTIONS.items() if issubclass(table, NodeSection)]
     used = [section for section in nodes if written.get(section)] or nodes
-    tables = {**config.others, **{f"{KIND}{name}": kind for name, kind in config.kinds.items()}}
-    tables |= {f"{SCOPE}{name}": scope for name, scope in config.scopes.items()}
-    for section in [*(one for one in SECTIONS if one not in nodes), *used, *tables]:
-        values = tables[section] if section in tables else getattr(config, section)
+    for section, values in sections.items():
+        if section in nodes and section not in used:
+            continue
         for name, expected in getattr(values, "contradictions", lambda _: ())(config):
             key = next(one for one in keys_of(section, type(values)) if one.name == name)
             value, found = getattr(values, name), written.get(section, {}).get(name)

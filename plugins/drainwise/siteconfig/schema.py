@@ -44,6 +44,7 @@ from drainwise.siteconfig.node_sections import (
 )
 
 _LOOPBACK = "127.0.0.1"
+_PILOTS, _COUNT, _NO_OR_YES = client_conditions(), integer(1, 10_000_000), choice("no", "yes")
 
 
 @dataclass(frozen=True)
@@ -83,26 +84,24 @@ class ClientsSection:
     """Which pilots are of which kind of client, by conditions; the rows are tried in this order: docs/pilots.md."""
 
     none: str | None = optional(
-        client_conditions(), "account=group_local.*", "pilots that are shown nothing: they hear SIGTERM alone"
+        _PILOTS, "account=group_local.*", "pilots that are shown nothing: they hear SIGTERM alone"
     )
     alice: str | None = optional(
-        client_conditions(), "user=alice*", "ALICE's JAliEn: it never sees a shutdown file, which would break it"
+        _PILOTS, "user=alice*", "ALICE's JAliEn: it never sees a shutdown file, which would break it"
     )
     panda: str | None = optional(
-        client_conditions(),
+        _PILOTS,
         "user=atlas* or job.x509UserProxyVOName=atlas",
         "PanDA's pilot: it stops 10 min before its deadline and drops what runs",
     )
-    dirac: str | None = optional(
-        client_conditions(), "user=lhcb* name=DIRAC*", "DIRAC's pilot: it goes on until SIGTERM"
-    )
+    dirac: str | None = optional(_PILOTS, "user=lhcb* name=DIRAC*", "DIRAC's pilot: it goes on until SIGTERM")
     glideinwms: str | None = optional(
-        client_conditions(),
+        _PILOTS,
         "job.GLIDEIN_Factory=*",
         "glideins of glideinWMS: they drain; they end payloads 30 min before the time shown, which is so much later",
     )
     paper: str | None = optional(
-        client_conditions(), "account=group_pilots.*", "pilots that read .site.ad or the shutdown files, and drain"
+        _PILOTS, "account=group_pilots.*", "pilots that read .site.ad or the shutdown files, and drain"
     )
     default: str = key(choice(*reversed(PROFILES)), PAPER.name, "what a pilot is that no row fits")
 
@@ -137,11 +136,9 @@ SCOPE = "scope "
 class ScopeSection:
     """Jobs of one kind, by conditions as in [clients]; the first scope that fits a job counts before [reclaim]."""
 
-    jobs: str | None = optional(client_conditions(), "partition=scavenge", "which jobs these are")
+    jobs: str | None = optional(_PILOTS, "partition=scavenge", "which jobs these are")
     min_age: int | None = optional(duration("0s", "1d"), "10m", "a job younger than this gets no order")
-    multi_node: str = key(
-        choice("no", "yes"), "no", "yes: a job of several nodes that reports nothing may be ordered, as one"
-    )
+    multi_node: str = key(_NO_OR_YES, "no", "yes: a job of several nodes that reports nothing may be ordered, as one")
 
     def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
         """See `Contradiction`."""
@@ -193,12 +190,12 @@ class ReclaimSection:
         "how the pilots that must leave are chosen",
     )
     preemptible: str | None = optional(
-        client_conditions(),
+        _PILOTS,
         "partition=scavenge",
         "which running jobs may be ordered; without it all may, but for exempt",
     )
     exempt: str | None = optional(
-        client_conditions(), "account=operations or user=root", "which running jobs are never ordered; it wins"
+        _PILOTS, "account=operations or user=root", "which running jobs are never ordered; it wins"
     )
     horizon: int = key(
         duration("0s", "30d"),
@@ -236,11 +233,9 @@ class ReclaimSection:
         180,
         "time that jobs get to start on cores that came back for them: a few cycles of the scheduler",
     )
-    max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle orders back")
-    max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")
-    max_cores_per_user_per_hour: int = key(
-        integer(1, 10000000), 1024, "most cores that are taken from one user within any hour"
-    )
+    max_cores_per_cycle: int = key(_COUNT, 512, "most cores that one cycle orders back")
+    max_cores_per_user_per_cycle: int = key(_COUNT, 128, "most cores that one cycle takes from one user")
+    max_cores_per_user_per_hour: int = key(_COUNT, 1024, "most cores that are taken from one user within any hour")
     extra_cores: str = key(
         integer_or("auto", 0, 10000000),
         "auto",
@@ -252,12 +247,8 @@ class ReclaimSection:
         "user",
         "whose reports may move orders to each other's pilots: one user's alone, those of an account, or all",
     )
-    max_gpus_per_user_per_hour: int = key(
-        integer(1, 10000000), 10000000, "most GPUs that are taken from one user within any hour"
-    )
-    max_cores_per_hour: int = key(
-        integer(1, 10000000), 10000000, "most cores that are taken from all users together within any hour"
-    )
+    max_gpus_per_user_per_hour: int = key(_COUNT, 10000000, "most GPUs that are taken from one user within any hour")
+    max_cores_per_hour: int = key(_COUNT, 10000000, "most cores that are taken from all users together within any hour")
 
     def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:
         """See `Contradiction`."""
@@ -305,7 +296,7 @@ class JournalSection:
 class AgentSection:
     """The reclaim agent as a service: `drainwise reclaim --loop`."""
 
-    act: str = key(choice("no", "yes"), "no", "no: a dry run, decide and say, give no order; --act is a yes as well")
+    act: str = key(_NO_OR_YES, "no", "no: a dry run, decide and say, give no order; --act is a yes as well")
     period: int = key(duration("1s", "1d"), 60, "from the beginning of one cycle to that of the next")
     kill_switch: str = key(
         path(), "/etc/drainwise/kill-switch", "while this file is there, the agent decides and says but gives no order"
@@ -313,7 +304,7 @@ class AgentSection:
     state_dir: str = key(path(), "/var/lib/drainwise", "directory of the lock that keeps a second agent from acting")
     command: str = key(path(), "/usr/bin/drainwise", "the drainwise command on the machine of the agent")
     condor_master: str = key(
-        choice("no", "yes"), "no", "yes: condor_master starts the agent on the central manager, instead of systemd"
+        _NO_OR_YES, "no", "yes: condor_master starts the agent on the central manager, instead of systemd"
     )
     advertise: str = key(
         choice("yes", "no"), "yes", "no: a running agent has no ad in HTCondor's collector (condor_status -any)"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from drainwise.facts.client_rules import SLURM_KEYS
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.systems.system import System, Timings
 
 if TYPE_CHECKING:
@@ -87,17 +88,19 @@ class Slurm(System):
         from drainwise.pool.finding import judged
         from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders
         from drainwise.slurm.setup.check_facts import collect, nodes_of
-        from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
+        from drainwise.slurm.setup.check_machine import controllers_here, unanswered
+        from drainwise.slurm.setup.machine_facts import findings_here
 
         host, now = os.uname().nodename, int(time.time())
-        facts = collect(site)
+        try:
+            facts, names = collect(site), nodes_of(site)
+        except PoolUnreachable as fault:
+            return [unanswered(str(fault), controllers_here(site), host)]
         caller = caller_of(facts, site, os.geteuid(), _user_name())
         findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller, site, now)]
         findings += agent(is_controller(facts, host), None, host)
-        on_node = judged(host, (judge_hooks,), hook_files(facts, site))
-        on_node += judged(host, (judge_space,), space_of(site.slurm.runtime_dir))
-        features = features_findings(site, nodes_of(site) if site.features.url else (), host)
-        return [*findings, *on_node, *features]
+        features = features_findings(site, names if site.features.url else (), host)
+        return [*findings, *findings_here(facts, site, names, host), *features]
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""

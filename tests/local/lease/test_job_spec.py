@@ -13,7 +13,6 @@ from drainwise.local.lease.job_spec import (
     checked_command,
     checked_environment,
     clean_environment,
-    parsed_spec,
     read_spec,
     written_spec,
 )
@@ -22,12 +21,30 @@ WORDS = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["
 NAMES = WORDS.map(lambda word: word.replace("=", "")).filter(bool)
 
 
+def passed(spec: bytes) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """Read what fits a pipe at once."""
+    reader, writer = os.pipe()
+    os.write(writer, spec)
+    os.close(writer)
+    try:
+        return read_spec(reader)
+    finally:
+        os.close(reader)
+
+
 @given(st.lists(WORDS, min_size=1, max_size=6).filter(lambda words: words[0] != ""), st.dictionaries(NAMES, WORDS))
 def test_an_order_arrives_as_it_was_said(words: list[str], variables: dict[str, str]) -> None:
     """Empty arguments, newlines, equals signs in values: all of it comes out as it went in."""
-    command, environment = parsed_spec(written_spec(checked_command(words), checked_environment(variables)))
+    command, environment = passed(written_spec(checked_command(words), checked_environment(variables)))
     assert [word.decode() for word in command] == words
     assert {name.decode(): value.decode() for name, value in environment.items()} == variables
+
+
+def test_half_a_command_is_none() -> None:
+    spec = written_spec([b"run", b"x"], {b"A": b"b"})
+    for length in range(len(spec)):
+        with pytest.raises(ValueError, match="incomplete"):
+            passed(spec[:length])
 
 
 def test_a_long_order_is_read_to_its_end() -> None:

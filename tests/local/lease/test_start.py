@@ -14,8 +14,7 @@ from drainwise.facts.errors import PoolError, UsageError
 from drainwise.features.check import ERROR, WARNING, check
 from drainwise.features.facts import HostFacts
 from drainwise.features.read import open_features
-from drainwise.local.lease.end import kill, terminate
-from drainwise.local.lease.files import find_lease, outcome_of, work_directory
+from drainwise.local.lease.files import find_lease, kill, outcome_of, terminate, work_directory
 from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.pilot_files import report_of
 from drainwise.pilotad.site_ad import read_site_ad

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.decision import Decision, decide
 from drainwise.pilot.decide.estimates import RunTimeEstimates
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import LEASE, SiteOrders
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.lease import LEASE, Lease, SiteOrders
+from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending

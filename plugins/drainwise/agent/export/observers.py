@@ -116,6 +116,19 @@ class AgentAnswers:
         return whole_answer(status, content, _SAFE, asked.has_body, kind)
 
 
+def _tried(faults: Faults, channel: str, step: Callable[[], None]) -> bool:
+    """Do the step and return whether it succeeded; say a line when that has changed: nothing of it is worth a cycle."""
+    fault = ""
+    try:
+        step()
+    except OSError as error:
+        fault = os.strerror(error.errno) if error.errno else str(error)  # the line has the address
+    except Exception as error:
+        fault = f"a fault of drainwise itself: {error!r}"
+    faults.set(channel, fault, "works again")
+    return not fault
+
+
 class _MetricsExport:
     """Metrics on their way out, each channel tried at every cycle until it works.
 
@@ -134,9 +147,11 @@ class _MetricsExport:
         self._metrics.observe(cycle)
         self._answers.cycle_ended(cycle)
         if self._section.port is not None and not self._listens:
-            self._listens = self._done(f"port {self._section.port} of {self._section.address}", self._serve)
+            self._listens = _tried(
+                self._faults, f"metrics, port {self._section.port} of {self._section.address}", self._serve
+            )
         if self._section.textfile is not None:
-            self._done(self._section.textfile, self._write)
+            _tried(self._faults, f"metrics, {self._section.textfile}", self._write)
 
     def _serve(self) -> None:
         """Serve from a thread of its own, which ends with the process. Raises OSError when the port cannot be had."""
@@ -157,16 +172,6 @@ class _MetricsExport:
 
         write_to_textfile(self._section.textfile or "", self._metrics.registry)  # by rename: whole at every moment
 
-    def _done(self, channel: str, step: Callable[[], None]) -> bool:
-        """Do the step and return whether it succeeded; log a line when that has changed."""
-        fault = ""
-        try:
-            step()
-        except OSError as error:
-            fault = os.strerror(error.errno) if error.errno else str(error)  # the line has the address
-        self._faults.set(f"metrics, {channel}", fault, "works again")
-        return not fault
-
 
 def page_observer(
     section: PageSection, site_file: str, pool: str, policy: str, say: Callable[[str], None]
@@ -186,16 +191,12 @@ def page_observer(
     status, faults = SiteStatus(pool, policy, section.pilots), Faults(say)
 
     def observe(cycle: Cycle) -> None:
-        fault = ""
-        try:
+        def write() -> None:
             known = status.after(cycle)
             for name, text in {PAGE: page(known), DOCUMENT: document(known)}.items():
                 replace_file(name, text.encode(), place)
-        except OSError as error:
-            fault = error.strerror or str(error)
-        except Exception as error:  # a page is worth no cycle
-            fault = f"a fault of drainwise itself: {error!r}"
-        faults.set(f"page, {place}", fault, "works again")
+
+        _tried(faults, f"page, {place}", write)
 
     return observe
 

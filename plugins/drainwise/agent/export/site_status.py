@@ -20,12 +20,11 @@ from drainwise import __version__
 from drainwise.agent.cycle import Cycle
 from drainwise.agent.cycle_facts import CycleBasis, CycleOutcome, PoolView
 from drainwise.common.printable import one_line
-from drainwise.facts.units import clock, core_hours, duration
 from drainwise.journal.event import Outcome
 from drainwise.page.html_page import template_beside
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.facts import Account, Pilot
-from drainwise.pool.node_versions import UNKNOWN
+from drainwise.pool.notices import UNKNOWN
 from drainwise.reclaim.candidates import Candidate, Candidates, candidates_of
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.plan_json import balance_as_json
@@ -44,26 +43,12 @@ Values = dict[str, object]
 
 def page(status: Mapping[str, object]) -> str:
     """Return the whole page as HTML; status: as `SiteStatus` gives it. All its text is escaped."""
-    filters = {"hours": _hours, "core_hours": core_hours, "clock": clock, "duration": _duration, "cores": _cores}
-    return template_beside(__file__, "status.html.j2", filters).render(status=status, now=status["time"])
+    return template_beside(__file__, "status.html.j2").render(status=status, now=status["time"])
 
 
 def document(status: Mapping[str, object]) -> str:
     """Return the same as JSON, in ASCII."""
     return json.dumps(status, allow_nan=False) + "\n"
-
-
-def _hours(core_seconds: int | None) -> str:
-    """Write core-hours where the heading has the unit."""
-    return "–" if core_seconds is None else core_hours(core_seconds).partition(" ")[0]
-
-
-def _duration(seconds: float | None) -> str:
-    return "–" if seconds is None else duration(round(seconds))
-
-
-def _cores(cores: float | None) -> str:
-    return "–" if cores is None else f"{cores:.1f}".removesuffix(".0")
 
 
 class SiteStatus:
@@ -127,29 +112,21 @@ def _first(found: Candidates, most: int) -> list[int]:
 
 
 def _pilot(one: Candidate, now: int) -> Values:
-    pilot, report = one.pilot, one.pilot.report
-    ways = one.options
+    pilot, report, ways = one.pilot, one.pilot.report, one.options
+    state = "leaving" if pilot.leaving else "draining" if one.draining else "running"
     return {
         **_whose(pilot),
         "node": _name(pilot.node),
         "client": pilot.client,
-        "state": _state(one),
+        "state": state if pilot.deadline is None else "ordered",
         "deadline": pilot.deadline,
         "standing": one.standing,
         "report_age": None if report is None else now - report.heartbeat,
         "rule": _sentence(one.rule),
-        "remaining": one.remaining,
-        "draining_waste": one.draining_waste,
-        "kill_waste": one.kill_waste,
+        **{name: getattr(one, name) for name in ("remaining", "draining_waste", "kill_waste")},
         "least_waste": ways[0].waste if ways else None,
         "cannot": _sentence(pilot.cannot) or None,
     }
-
-
-def _state(one: Candidate) -> str:
-    if one.pilot.deadline is not None:
-        return "ordered"
-    return "leaving" if one.pilot.leaving else "draining" if one.draining else "running"
 
 
 def _account(one: Account) -> Values:
@@ -211,28 +188,14 @@ def _acts(outcome: CycleOutcome, now: int) -> Iterator[Values]:
     for kind, acts in (("order", outcome.acts), ("withdrawal", outcome.withdrawn), ("part", outcome.parts)):
         for act in acts:
             if act.outcome != Outcome.SKIPPED:
-                reason = "" if kind == "part" else act.order.reason
-                yield _act(kind, act.order.pilot, act.outcome, act.detail, reason, now)
-
-
-def _act(kind: str, pilot: Pilot, became: str, detail: str, reason: str, now: int) -> Values:
-    return {
-        "time": now,
-        "act": kind,
-        **_whose(pilot),
-        "outcome": became,
-        "detail": _sentence(detail),
-        "reason": _sentence(reason),
-    }
+                became = {"outcome": act.outcome, "detail": _sentence(act.detail)}
+                reason = "" if kind == "part" else _sentence(act.order.reason)
+                yield {"time": now, "act": kind, **_whose(act.order.pilot), **became, "reason": reason}
 
 
 def _whose(pilot: Pilot) -> Values:
-    return {
-        "pilot": _name(pilot.name),
-        "user": _name(pilot.user),
-        "account": _name(pilot.account),
-        "cores": pilot.cores,
-    }
+    names = {"pilot": pilot.name, "user": pilot.user, "account": pilot.account}
+    return {**{key: _name(name) for key, name in names.items()}, "cores": pilot.cores}
 
 
 def _bounded(shown: Sequence[object], count: int) -> Values:

@@ -33,6 +33,6 @@ GROUPS = {
         "simulate": "what each way of taking cores back wastes, on a log of real jobs",
     },
 }
-"""The commands of each group, each a module of `cli` with `add_parser(subparsers)` and `run(args)`."""
+"""The commands of each group, each a module of `cli` with a `COMMAND`."""
 
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}

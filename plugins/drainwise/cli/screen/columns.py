@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Union
 
 from drainwise.cli.screen.wanted import state_of
@@ -98,14 +99,9 @@ def _heartbeat_age(row: Row) -> int | None:
     return None if report is None else row.now - report.heartbeat
 
 
-def _used(row: Row) -> float | None:
-    report = row.one.pilot.report
-    return None if report is None else report.used_cpu
-
-
-def _priority(row: Row) -> int | None:
-    report = row.one.pilot.report
-    return None if report is None else report.priority_factor
+def _of_report(name: str) -> Callable[[Row], Value]:
+    """Return what gives a figure of the pilot's report; None without one."""
+    return lambda row: getattr(row.one.pilot.report, name, None)
 
 
 def _time_left(row: Row) -> int | None:
@@ -129,7 +125,7 @@ COLUMNS = (
     Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
     Column("client", "client", "its kind of client by [clients]", lambda row: row.one.pilot.client),
     _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
-    _number("used", "used", "cores that its payloads use", _used),
+    _number("used", "used", "cores that its payloads use", _of_report("used_cpu")),
     Column(
         "standing",
         "standing",
@@ -149,7 +145,7 @@ COLUMNS = (
     _waste("drainwaste", "draining waste", "what idles if it drains", lambda row: row.one.draining_waste),
     _waste("killwaste", "kill waste", "what is lost if it is killed now", lambda row: row.one.kill_waste),
     _waste("orderwaste", "waste if drained", "what draining it now would waste", lambda row: row.one.drained.waste),
-    _number("priority", "worth", "what its owner says it is worth; higher is better", _priority),
+    _number("priority", "worth", "what its owner says it is worth; higher is better", _of_report("priority_factor")),
     Column("state", "state", "running, draining, ordered or leaving", state),
     Column("status", "state", "its state, and how long it has to go after an order", _state_and_time),
     _number("started", "started", "start of its run, UNIX seconds", lambda row: row.one.pilot.started),
@@ -161,19 +157,7 @@ COLUMNS = (
     _identity("ce_job", "CE job", "its job id at the computing element"),
 )
 BY_NAME = {column.name: column for column in COLUMNS}
-DEFAULT = (
-    "name",
-    "user",
-    "client",
-    "cores",
-    "used",
-    "report",
-    "remaining",
-    "drainwaste",
-    "killwaste",
-    "priority",
-    "status",
-)
+DEFAULT = "name,user,client,cores,used,report,remaining,drainwaste,killwaste,priority,status"
 """The table without --format; `client` only where a pilot is of another kind than the paper's."""
 
 
@@ -195,7 +179,7 @@ def sorted_rows(rows: Iterable[Row], order: str | None) -> list[Row]:
 
     Raises UsageError for a name that does not exist.
     """
-    found = sorted(rows, key=_place)
+    found = sorted(rows, key=attrgetter("one.pilot.account", "one.pilot.user", "one.pilot.node", "one.pilot.name"))
     if order is None:
         return found
     name, _, direction = order.partition(":")
@@ -207,11 +191,6 @@ def sorted_rows(rows: Iterable[Row], order: str | None) -> list[Row]:
     return [row for _, row in sorted(known, key=lambda pair: _rank(pair[0]), reverse=backwards)] + [
         row for value, row in values if value is None
     ]
-
-
-def _place(row: Row) -> tuple[str, str, str, str]:
-    pilot = row.one.pilot
-    return pilot.account, pilot.user, pilot.node, pilot.name
 
 
 def _rank(value: Value) -> tuple[float, str]:

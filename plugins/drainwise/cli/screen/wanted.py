@@ -61,11 +61,7 @@ class PilotFilter:
 
     def fits_user(self, account: str, user: str) -> bool:
         """Decide whether anything of a user under an account may be shown."""
-        return _fits(self.users, user) and _fits(self.accounts, account)
-
-    def fits_account(self, account: str) -> bool:
-        """Decide whether an account's own figures are shown."""
-        return _fits(self.accounts, account)
+        return fits_any(self.users, user) and fits_any(self.accounts, account)
 
     def require_known(self, snapshot: Snapshot) -> None:
         """Raise UsageError for a user, an account or a node that the snapshot does not know."""
@@ -90,5 +86,6 @@ class PilotFilter:
                 raise unknown_name(f"node {where}", name, nodes)
 
 
-def _fits(names: Iterable[str], one: str) -> bool:
+def fits_any(names: Iterable[str], one: str) -> bool:
+    """Return whether one of the names, or pattern, is meant; all are where there is none."""
     return not names or any(called(name, (one,)) for name in names)

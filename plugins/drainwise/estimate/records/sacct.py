@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 
 from drainwise.estimate.records.record import NOT_A_ROW, UNFINISHED, Finished, sound_one
 from drainwise.facts.errors import UsageError
-from drainwise.facts.units import parse_amount
+from drainwise.facts.units import parse_amount, parse_clock
 
-_TIME = re.compile(r"(?:([0-9]{1,6})-)?(?:(?:([0-9]{1,6}):)?([0-9]{1,6}):)?([0-9]{1,9}(?:\.[0-9]{1,6})?)")
 _RUNNING = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "COMPLETING", "CONFIGURING", "RESIZING")
 _EXTERNAL = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 _NEEDED = ("JobID", "State", "Start", "End")
@@ -79,7 +78,7 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
     if sizes["MaxRSS"] == 0:
         sizes = dict.fromkeys(own)  # it ended before Slurm looked at it for the first time
     start, end = moment_of(job.get("Start", "")), moment_of(job.get("End", ""))
-    ran = seconds_of(job.get("ElapsedRaw", "")) if job.get("ElapsedRaw") else seconds_of(job.get("Elapsed", ""))
+    ran = parse_clock(job.get("ElapsedRaw", "")) if job.get("ElapsedRaw") else parse_clock(job.get("Elapsed", ""))
     if start is not None and end is not None and ran is not None and end >= start:
         end = start + ran
     one = sound_one(
@@ -91,7 +90,7 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
             "end": end,
             "cores": _cores(job),
             # Exactly 0 is what stands there when nothing on the node could measure it.
-            "cpu_seconds": seconds_of(job.get("TotalCPU", "")) or None,
+            "cpu_seconds": parse_clock(job.get("TotalCPU", "")) or None,
             "memory_bytes": sizes["MaxRSS"],
             **{name: sizes[column] for column, name in _DISK.items()},
             "requested_seconds": _requested(job),
@@ -117,16 +116,7 @@ def _requested(job: dict[str, str]) -> float | None:
     minutes = job.get("TimelimitRaw", "")
     if minutes.isascii() and minutes.isdigit() and len(minutes) < 12:
         return 60.0 * int(minutes)
-    return seconds_of(job.get("Timelimit", ""))
-
-
-def seconds_of(text: str) -> float | None:
-    """Return the seconds of `1-02:03:04`, `02:03:04`, `03:04.5` or `17`; None for `UNLIMITED` and anything else."""
-    match = _TIME.fullmatch(text)
-    if match is None or (match[1] and match[3] is None):
-        return None
-    days, hours, minutes = (int(part or 0) for part in match.groups()[:3])
-    return 86400 * days + 3600 * hours + 60 * minutes + float(match[4])
+    return parse_clock(job.get("Timelimit", ""))
 
 
 def moment_of(text: str) -> float | None:

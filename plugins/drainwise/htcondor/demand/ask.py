@@ -18,9 +18,8 @@ from typing import Any
 from drainwise.common.bounded_call import each_within
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import COLLECTOR, classad2, htcondor2, queried, query
-from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text
-from drainwise.htcondor.demand.expressions import literals_in, searched_names, unusual
-from drainwise.htcondor.demand.idle_jobs import (
+from drainwise.htcondor.ads.values import DAEMON_ADDRESS, MACHINE_RESOURCES, Ad, countables, named, number, shown, text
+from drainwise.htcondor.demand.demand import (
     COUNTED,
     IDLE,
     JOB_ATTRIBUTES,
@@ -31,7 +30,17 @@ from drainwise.htcondor.demand.idle_jobs import (
     largest_sum,
     limits_taken,
 )
-from drainwise.htcondor.demand.matching import FREE_NOW, asks_of_place, flattened, matched, parsed, references
+from drainwise.htcondor.demand.matching import (
+    FREE_NOW,
+    asks_of_place,
+    flattened,
+    literals_in,
+    matched,
+    parsed,
+    references,
+    searched_names,
+    unusual,
+)
 from drainwise.htcondor.demand.place_ads import (
     AMOUNTS,
     PECULIAR,
@@ -47,7 +56,6 @@ from drainwise.htcondor.demand.place_ads import (
     set_own_gpus,
     unresolved,
 )
-from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, countables
 from drainwise.pool.amounts import Amounts
 
 _TAKEN = "ConcurrencyLimits"

@@ -9,15 +9,16 @@ count what a concurrency limit, a deferred start or the job's own requirements h
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from drainwise.common.printable import one_line
-from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, named, number, odd_number, shown, text
-from drainwise.htcondor.demand.idle_jobs import IdleJobs, SeenPlace, Told, jobs_within
+from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, job_needs, named, number, odd_number, shown, text
 from drainwise.pool.amounts import Amounts, amounts
-from drainwise.pool.job_kinds import JobKind, kind_name, merged
+from drainwise.pool.job_kinds import JobKind, Place, kind_name, merged
 
 DEDICATED = "DedicatedScheduler@"
 UNTOLD = "requirements that its access point does not tell"
@@ -53,18 +54,8 @@ class DemandLimits:
     claims: Mapping[str, Sequence[Amounts]] = field(default_factory=dict)
 
 
-class _LeftOut:
-    """Submitters whose demand is not counted, by the reason."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, set[str]] = defaultdict(set)
-
-    def note(self, name: str, reason: str) -> None:
-        self._names[reason].add(name)
-
-    def sentences(self) -> Iterator[str]:
-        for reason, names in self._names.items():
-            yield f"of what {named(names)} {'waits' if len(names) == 1 else 'wait'} for not all is counted: {reason}"
+_LeftOut = dict[str, set[str]]
+"""Submitters whose demand is not counted, by the reason."""
 
 
 def demand_of(
@@ -78,13 +69,18 @@ def demand_of(
 
     account_of: the account of a submitter.
     """
-    left_out, rooms = _LeftOut(), dict(limits.rooms)
+    left_out, rooms = defaultdict[str, "set[str]"](set), dict(limits.rooms)
     waiting: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     kinds: list[JobKind] = []
-    everywhere = _Everywhere(() if told is None else told.places)
+    totals = {(seen.place.node_class, seen.place.total) for seen in (() if told is None else told.places)}
+
+    def that_hold(needs: Amounts) -> frozenset[str]:
+        """Return the classes that have a place where a job fits of which nothing but its needs is known."""
+        return frozenset(name for name, total in totals if total.covers(needs))
+
     claims = {name: list(held) for name, held in limits.claims.items()}
     for one in _startable(Told() if told is None else told, schedds, rooms, left_out):
-        classes = everywhere.that_hold(one.needs) if one.classes is None else one.classes
+        classes = that_hold(one.needs) if one.classes is None else one.classes
         starting = _starting(one, claims.get(one.submitter, [])) if classes else 0
         kinds.append(replace(_kind(one, account_of(one.submitter), classes), starting=starting))
         counted = one.jobs if classes else 0
@@ -94,17 +90,21 @@ def demand_of(
         jobs, cores = waits
         room = rooms.get(name, math.inf)
         if cores > room:
-            left_out.note(name, _CEILING)
+            left_out[_CEILING].add(name)
             jobs, cores = jobs * room / cores, room
         whole = math.floor(jobs + _ROUNDING)
         if told is not None and whole:
             needs = amounts(math.ceil(cores / jobs - _ROUNDING))
             untold = IdleJobs("", name, whole, needs, asks=UNTOLD, key=UNTOLD)
-            kinds.append(_kind(untold, account_of(name), everywhere.that_hold(needs)))
+            kinds.append(_kind(untold, account_of(name), that_hold(needs)))
             if not kinds[-1].classes:
                 jobs = cores = 0.0
         _add(waiting, name, jobs, cores)
-    notices = (*left_out.sentences(), *(() if told is None else (*_silent(told), *told.notices)))
+    words = (
+        f"of what {named(names)} {'waits' if len(names) == 1 else 'wait'} for not all is counted: {reason}"
+        for reason, names in left_out.items()
+    )
+    notices = (*words, *(() if told is None else (*_silent(told), *told.notices)))
     if told is None:
         return Demand(dict(waiting), notices)
     kept, more = merged(kinds)
@@ -123,19 +123,6 @@ def _starting(one: IdleJobs, claims: list[Amounts]) -> int:
     return len(fitting)
 
 
-class _Everywhere:
-    """The classes of all places, for jobs of which nothing else is known than what they need."""
-
-    def __init__(self, places: Iterable[SeenPlace]) -> None:
-        self._totals: dict[str, set[Amounts]] = defaultdict(set)
-        for seen in places:
-            self._totals[seen.place.node_class].add(seen.place.total)
-
-    def that_hold(self, needs: Amounts) -> frozenset[str]:
-        """Return the classes that have a place where such a job fits, were it empty."""
-        return frozenset(name for name, totals in self._totals.items() if any(one.covers(needs) for one in totals))
-
-
 def _add(waiting: dict[str, tuple[float, float]], name: str, jobs: float, cores: float) -> None:
     before = waiting[name]
     waiting[name] = (before[0] + jobs, before[1] + cores)
@@ -152,14 +139,14 @@ def _startable(told: Told, schedds: Iterable[Ad], rooms: dict[str, float], left_
         jobs, cores = one.jobs, one.needs.cores
         if one.classes is None or one.classes:
             if jobs > left.get(one.schedd, jobs):
-                left_out.note(one.submitter, _no_more_jobs(one.schedd))
+                left_out[_no_more_jobs(one.schedd)].add(one.submitter)
                 jobs = int(left[one.schedd])
             if jobs * cores > rooms.get(one.submitter, math.inf) + _ROUNDING:
-                left_out.note(one.submitter, _CEILING)
+                left_out[_CEILING].add(one.submitter)
                 jobs = int((rooms[one.submitter] + _ROUNDING) // cores)
             jobs, limit = jobs_within(jobs, one.limits, limits)
             if limit:
-                left_out.note(one.submitter, f"the concurrency limit {limit.upper()}_LIMIT lets no more start")
+                left_out[f"the concurrency limit {limit.upper()}_LIMIT lets no more start"].add(one.submitter)
             for name in one.limits.keys() & limits.keys():
                 limits[name] -= jobs * one.limits[name]
             if one.schedd in left:
@@ -208,25 +195,28 @@ def _stated(
         if name is None:
             continue
         if odd := odd_number(ad, _RANGES):
-            left_out.note(name, f"its submitter ad says {odd} = {shown(ad[odd])}")
+            left_out[f"its submitter ad says {odd} = {shown(ad[odd])}"].add(name)
             continue
         jobs, weight, runs = number(ad, "IdleJobs"), number(ad, "WeightedIdleJobs"), number(ad, "RunningJobs")
         stated[name] += math.inf if runs is None else runs
         if name.startswith(DEDICATED):
-            left_out.note(name, "HTCondor does not say how many jobs of the parallel universe wait")
+            left_out["HTCondor does not say how many jobs of the parallel universe wait"].add(name)
         if not jobs or jobs < 1 or schedd in answered:
             continue
         cores = (jobs if weight is None else weight) * limits.cores_per_weight
         if limits.largest is not None and cores / jobs > limits.largest:
             size = f"{cores / jobs:.4g} cores on average, and the largest slot has {limits.largest}"
-            left_out.note(name, f"its jobs ask for {size}")
+            left_out[f"its jobs ask for {size}"].add(name)
             continue
         part = parts.get(schedd, 1.0)
         if part < 1:
-            left_out.note(name, _no_more_jobs(schedd))
+            left_out[_no_more_jobs(schedd)].add(name)
         before = idle.get(name, (0.0, 0.0))
         idle[name] = (before[0] + jobs * part, before[1] + cores * part)
-    return {name: _less(waits, limits.running.get(name, 0) - stated[name]) for name, waits in idle.items()}
+    for name, (jobs, cores) in idle.items():
+        left = jobs - max(0.0, min(jobs, limits.running.get(name, 0) - stated[name]))
+        idle[name] = (left, cores * left / jobs) if jobs > 0 else (0.0, 0.0)
+    return idle
 
 
 _CEILING = "it may use no more cores (its ceiling, condor_userprio -setceil)"
@@ -256,10 +246,162 @@ def _parts_that_may_run(submitters: Iterable[Ad], schedds: Iterable[Ad]) -> dict
     return parts
 
 
-def _less(waits: tuple[float, float], started: float) -> tuple[float, float]:
-    """Return the jobs and cores that still wait when `started` of the jobs run by now."""
-    jobs, cores = waits
-    if jobs <= 0:
-        return 0.0, 0.0
-    left = jobs - max(0.0, min(jobs, started))
-    return left, cores * left / jobs
+# A schedd groups its jobs by the attributes that it is asked for, and by all that these refer to (QueryOpt.GroupBy):
+# one ad for all jobs that are alike. Its autoclusters would count the running jobs and the held ones, too.
+#
+# A job names concurrency limits and how much of each it takes (`ConcurrencyLimits = "db:2, sw.license"`). The
+# configuration of the negotiator has the largest sum of each (`DB_LIMIT`), and each slot shows what its job takes.
+
+
+@dataclass(frozen=True)
+class IdleJobs:
+    """Idle jobs of one submitter at one access point that ask for the same.
+
+    priority: JobPrio, larger first. first: the first job, (cluster, process). asks: their requirements beside the
+    amounts, with the job's own values put in; key: all by which they match otherwise than other jobs. ad: the text of a
+    ClassAd with what matching needs. classes: of the places where they may run and could, were they empty; None where
+    that could not be found out. limits: what each job takes of concurrency limits, by their names. whole: it takes all
+    of a place, however large.
+    """
+
+    schedd: str
+    submitter: str
+    jobs: int
+    needs: Amounts
+    priority: int = 0
+    first: tuple[int, int] = (0, 0)
+    asks: str = ""
+    key: str = ""
+    ad: str = ""
+    classes: frozenset[str] | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+    whole: bool = False
+
+
+class SeenPlace(NamedTuple):
+    """A slot that is not dynamic and takes jobs: what is free as it says itself, `heard` of at that UNIX time (s).
+
+    is_unclaimed: its state, which is that of what is free.
+    """
+
+    place: Place
+    heard: int | None
+    is_unclaimed: bool = True
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was told. silent: why an access point did not tell its jobs, by its name; notices: what is not exact.
+
+    limits_left: what is left of concurrency limits, by their names; one that is not there is not known.
+    """
+
+    places: Sequence[SeenPlace] = ()
+    jobs: Sequence[IdleJobs] = ()
+    answered: frozenset[str] = frozenset()
+    silent: Mapping[str, str] = field(default_factory=dict)
+    notices: Sequence[str] = ()
+    limits_left: Mapping[str, float] = field(default_factory=dict)
+
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?", re.ASCII)
+_DEFAULT = "CONCURRENCY_LIMIT_DEFAULT"
+_LONGEST = 4096  # characters of an attribute
+
+
+def limits_taken(value: object) -> dict[str, float]:
+    """Return what a job takes of each limit, by its name in lower case; value: of ConcurrencyLimits.
+
+    An amount that is none or not positive is 1, as the negotiator reads it.
+    """
+    taken: dict[str, float] = {}
+    for word in re.split(r"[\s,]+", value[:_LONGEST].lower()) if isinstance(value, str) else ():
+        name, _, amount = word.partition(":")
+        if _NAME.fullmatch(name):
+            number = _number(amount)
+            taken[name] = number if number is not None and number > 0 else 1.0
+    return taken
+
+
+def largest_sum(name: str, knob: Callable[[str], str | None]) -> float:
+    """Return the largest sum of a limit by the negotiator's configuration; endless where it has none that is a number.
+
+    knob: the value of a knob, None where it is not set. A limit `a.b` without a knob of its own has that of its group,
+    CONCURRENCY_LIMIT_DEFAULT_A.
+    """
+    group = name.rpartition(".")[0]
+    for one in (f"{name}_LIMIT", *((f"{_DEFAULT}_{group}",) if group else ()), _DEFAULT):
+        number = _number(knob(one) or "")
+        if number is not None:
+            return number
+    return math.inf
+
+
+def jobs_within(jobs: int, taken: Mapping[str, float], left: Mapping[str, float]) -> tuple[int, str]:
+    """Return how many of some like jobs the limits let start, and the limit that lets the fewest start, or "".
+
+    taken: what each of them takes; left: what is left of each limit, endless where it is not there.
+    """
+    most, which = jobs, ""
+    for name, amount in taken.items():
+        room = left.get(name, math.inf)
+        if room < amount * most - _ROUNDING:
+            most, which = max(0, math.floor(room / amount + _ROUNDING)), name
+    return most, which
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+UNIVERSES = (5, 10, 13)
+"""Vanilla (container and docker, too), java, vm: what starts in a slot by itself."""
+
+IDLE = (
+    f"JobStatus == 1 && ({' || '.join(f'JobUniverse == {number}' for number in UNIVERSES)})"
+    ' && Managed =!= "External" && (JobCoolDownExpiration > time()) =!= true'
+)
+"""The jobs that a schedd would run now: not those that a job router has taken, whose routed copies count, and not those
+that cool down."""
+
+JOB_ATTRIBUTES = (
+    *("JobStatus", "JobUniverse", "JobPrio", "Owner", "User", "AccountingGroup", "ConcurrencyLimits", "DeferralTime"),
+    *("Requirements", "RequireGPUs", "RequestCpus", "RequestMemory", "RequestDisk"),
+)
+COUNTED = ("JobIds", "JobCount", "Id", "JobStatus", "JobPrio")
+"""What tells one group from the others and says nothing of where it could run."""
+
+_FIRST = re.compile(r"(\d{1,12})\.(\d{1,12})")
+_SOON = 600  # s; a job that may start before then is waited for
+
+
+def idle_jobs(schedd: str, value_of: Callable[[str], object], names: Collection[str], now: float) -> IdleJobs | None:
+    """Return the jobs of one group; None for one of which nothing could start at `now` (UNIX s), or that is no group.
+
+    value_of: the evaluated value of an attribute of the group, None where it has none. names: the pool's countables.
+    """
+    jobs, owner = value_of("JobCount"), value_of("Owner")
+    if type(jobs) is not int or not 0 < jobs <= LARGEST_POOL or not isinstance(owner, str):
+        return None
+    start = value_of("DeferralTime")
+    if (type(start) is int or type(start) is float) and start > now + _SOON:
+        return None
+    group, user, priority = value_of("AccountingGroup"), value_of("User"), value_of("JobPrio")
+    submitter = group if isinstance(group, str) and group else owner
+    if "@" not in submitter and isinstance(user, str):
+        submitter += f"@{user.rpartition('@')[2]}"
+    ids = value_of("JobIds")
+    first = _FIRST.match(ids) if isinstance(ids, str) else None
+    return IdleJobs(
+        schedd=schedd,
+        submitter=submitter,
+        jobs=jobs,
+        needs=job_needs(value_of, names),
+        priority=priority if type(priority) is int else 0,
+        first=(int(first[1]), int(first[2])) if first else (0, 0),
+        limits=limits_taken(value_of("ConcurrencyLimits")),
+    )

@@ -17,9 +17,8 @@ from typing import Any
 
 import classad2
 
-from drainwise.htcondor.ads.values import BACKFILL, Ad, moment, text
-from drainwise.htcondor.demand.expressions import Literals, without_kept_room
-from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, slot_amounts
+from drainwise.htcondor.ads.values import BACKFILL, MACHINE_RESOURCES, Ad, moment, slot_amounts, text
+from drainwise.htcondor.demand.matching import Literals, without_kept_room
 from drainwise.htcondor.node import SECOND_SLOT
 from drainwise.pool.job_kinds import Place
 
@@ -109,15 +108,8 @@ WITH_GPUS = f"{PLACES} && isString(DetectedGPUs)"
 AMOUNTS = ("Cpus", "Memory", "Disk")
 _TOTAL = "TotalSlot"
 _PLACE_ATTRIBUTES = (
-    "Name",
-    "Machine",
-    "State",
-    "PartitionableSlot",
-    "LastHeardFrom",
-    "Start",
-    "Requirements",
-    *AMOUNTS,
-    *(f"{_TOTAL}{name}" for name in AMOUNTS),
+    *("Name", "Machine", "State", "PartitionableSlot", "LastHeardFrom", "Start", "Requirements"),
+    *(*AMOUNTS, *(f"{_TOTAL}{name}" for name in AMOUNTS)),
 )
 _TAKES_NONE = (False, "/Expr((false) && (true))/")
 """START of a slot that takes no jobs: alone, and with what the drop-in adds."""

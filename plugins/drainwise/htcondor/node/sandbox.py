@@ -32,6 +32,14 @@ def update_ad(scratch: str) -> str:
     return f"{above}/{ADS}/{UPDATE_AD}" if name == SCRATCH else f"{scratch}/{UPDATE_AD}"
 
 
+def ad_at(path: str, directory: int | None = None, limit: int = AD_LIMIT) -> bytes:
+    """Read an ad at a path below the open `directory`; empty when there is none (yet)."""
+    try:
+        return read_bounded(path, limit, directory)
+    except OSError:
+        return b""
+
+
 def parent(path: str) -> str:
     """Return the directory that holds `path` (absolute, without a trailing slash)."""
     return path.rpartition("/")[0] or "/"
@@ -88,14 +96,3 @@ def client_in(ad: bytes, rules: ClientRules) -> ClientProfile | None:
     # The accountant's name of it is the group, and the user below it or in no group.
     facts[ACCOUNT] = tuple(text for text in (group, charged, (charged or "").rpartition(".")[0], user) if text)
     return rules.profile_of(facts)
-
-
-def client_of_job(ad: str, rules: ClientRules, directory: int | None = None) -> ClientProfile | None:
-    """Return the profile of the job whose ad this is, a path from the open `directory`; None where it cannot be read.
-
-    The job's user can replace it.
-    """
-    try:
-        return client_in(read_bounded(ad, AD_LIMIT, directory), rules)
-    except OSError:
-        return None

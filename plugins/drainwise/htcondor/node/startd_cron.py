@@ -27,7 +27,7 @@ from drainwise.htcondor.node.cron_state import NODE_TAG, NOTHING, CronState
 from drainwise.htcondor.node.job_directories import children_of, is_starter, job_directory_names, open_job_directory
 from drainwise.node import JOB_FEATURES, JOB_STATUS
 from drainwise.node.ad_text import raw_values
-from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, status_of, write_output
+from drainwise.node.hook import run_to_end, say, settings_or_defaults, status_of, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, PROCESSES, REPORTED_BY, STANDING
 from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
 from drainwise.pilotad.observation import observation_text, observed_report
@@ -148,15 +148,6 @@ def open_jobs(execute: str, startd: int) -> Iterator[JobSandbox]:
                     yield job
 
 
-def claims_vacate_time(job: JobSandbox) -> int | None:
-    """Read the MachineMaxVacateTime (s) of the job's claim from its sandbox; None when it is not stated there."""
-    try:
-        ad = read_bounded(sandbox.MACHINE_AD, _MACHINE_AD_LIMIT, job.descriptor)
-    except OSError:
-        return None
-    return cron_state.seconds(raw_values(ad, (_VACATE,)).get(_VACATE, ""))
-
-
 def hook_ran(directory: int) -> bool:
     """Decide whether the prepare hook's work is in the open `directory` of a job.
 
@@ -179,10 +170,11 @@ def read_run(job: JobSandbox, node: CronNode, patience: Patience) -> ReportedRun
         part = stated_part(report, job, now, limit)
     rules = node.settings.clients
     if rules is not None and rules.attributes():
-        client = sandbox.client_of_job(sandbox.JOB_AD, rules, job.descriptor)
+        client = sandbox.client_in(sandbox.ad_at(sandbox.JOB_AD, job.descriptor), rules)
         lines = [] if client is None else [f'{names.CLIENT} = "{client.name}"']
     has_hooks = (job.started or 0) < node.hooks and hook_ran(job.descriptor)
-    given = None if node.vacate is None else claims_vacate_time(job)
+    machine = sandbox.ad_at(sandbox.MACHINE_AD, job.descriptor, _MACHINE_AD_LIMIT) if node.vacate is not None else b""
+    given = cron_state.seconds(raw_values(machine, (_VACATE,)).get(_VACATE, ""))
     vacate = None if given is None or given == node.vacate else min(given, node.largest)
     return ReportedRun(job, report, reasons_line(refused), has_hooks, part, tuple(lines), vacate)
 

@@ -19,7 +19,7 @@ from drainwise.htcondor.node.order_list import deadline_of, is_endless
 from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
-from drainwise.node.hook import planned_shutdown, read_bounded, run_to_end, say, settings_or_defaults, variable
+from drainwise.node.hook import planned_shutdown, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.site_notice import SiteNotice, give_notice, is_far, write_job_slots
 from drainwise.pilotad.site_ad import read_site_ad
 
@@ -88,21 +88,10 @@ def job_deadline(slot: dict[str, Literal], notice: SiteAd | None, now: int) -> i
 
 def lease_end(scratch: str, slot: dict[str, Literal], settings: NodeSettings) -> int | None:
     """Return when the job's limits and the site's end it, UNIX s; None without a limit."""
-    try:
-        job = literals(read_bounded(f"{scratch}/{sandbox.JOB_AD}", sandbox.AD_LIMIT), _LIMITS)
-    except OSError:
-        job = {}
+    job = literals(sandbox.ad_at(f"{scratch}/{sandbox.JOB_AD}"), _LIMITS)
     limits = [limit for limit in (*(whole(job, name) for name in _LIMITS), settings.whole("wall_limit_secs")) if limit]
     start = whole(slot, "JobStart")
     return start + min(limits) if limits and start is not None else None
-
-
-def slot_text(scratch: str) -> bytes:
-    """Read the slot's refreshed ad; empty when there is none (yet)."""
-    try:
-        return read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT)
-    except OSError:
-        return b""
 
 
 def is_alone(scratch: str) -> bool:
@@ -128,7 +117,7 @@ def client_of(settings: NodeSettings, scratch: str, is_glidein: bool = False) ->
     """Return what the job's client may see; None while nobody knows which it is: then nothing is written."""
     client: ClientProfile | None = PAPER
     if settings.clients is not None:
-        client = sandbox.client_of_job(f"{scratch}/{sandbox.JOB_AD}", settings.clients)
+        client = sandbox.client_in(sandbox.ad_at(f"{scratch}/{sandbox.JOB_AD}"), settings.clients)
     if client is not None and is_glidein:
         from drainwise.facts.client_rules import of_glidein  # noqa: PLC0415 - only who has one pays for it
 
@@ -145,7 +134,7 @@ def update(settings_path: str) -> None:
         return
     planned = planned_shutdown(settings, now)
     notice, _ = read_site_ad(scratch, posix.geteuid())
-    ad = slot_text(scratch)
+    ad = sandbox.ad_at(sandbox.update_ad(scratch))
     slot = literals(ad, SLOT_ATTRIBUTES + sandbox.kind_attributes(settings))
     settings = sandbox.of_slot(settings, slot)
     cores, part, answer = whole(slot, "TotalCpus"), None, None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable, RightsRefused, RunEnded
@@ -22,8 +23,7 @@ from drainwise.htcondor.ads.query import (
     quoted,
     unpacked,
 )
-from drainwise.htcondor.ads.values import BACKFILL, DAEMON_ADDRESS, STARTD_START, Ad, Others, text
-from drainwise.htcondor.demand.resources import resources_of
+from drainwise.htcondor.ads.values import BACKFILL, DAEMON_ADDRESS, STARTD_START, Ad, Others, resources_of, text
 from drainwise.htcondor.node import (
     CLAIM_VACATE,
     CLIENT,
@@ -82,6 +82,11 @@ MASTER_ATTRIBUTES = ("Machine", "DaemonStartTime", "STARTD_StartTime")
 
 AGENT_TYPE = "DrainwiseAgent"
 """The MyType of the ad by which the collector shows the agent."""
+_AGENT_ATTRIBUTES = (
+    *("Name", "Machine", "AgentPid", "DrainwiseVersion", "Policy", "DaemonStartTime", "LastCycle", "NextCycle"),
+    *("CyclePeriod", "Acting", "AgentState", "AgentStateReason", "LastError", "LastErrorTime", "ClassAdLifetime"),
+)
+"""Of that ad, in the order of the notice's fields."""
 _YOUNG = 200_000  # seconds; no startd is slower than once in a day to tell a new collector of itself
 _HISTORY_MARGIN = 600  # s
 _TRIES = 2
@@ -127,24 +132,7 @@ def pool_ads() -> Iterator[Others | Bundle]:
 
 def ad_of(notice: AgentNotice) -> dict[str, str | int | bool]:
     """Return the ad that shows an agent; the collector drops it when its lifetime is over."""
-    return {
-        "MyType": AGENT_TYPE,
-        "Name": notice.name,
-        "Machine": notice.machine,
-        "AgentPid": notice.pid,
-        "DrainwiseVersion": notice.version,
-        "Policy": notice.policy,
-        "DaemonStartTime": notice.started,
-        "LastCycle": notice.cycle,
-        "NextCycle": notice.next_cycle,
-        "CyclePeriod": notice.period,
-        "Acting": notice.acting,
-        "AgentState": notice.state,
-        "AgentStateReason": notice.why,
-        "LastError": notice.error,
-        "LastErrorTime": notice.error_time,
-        "ClassAdLifetime": notice.lifetime,
-    }
+    return {"MyType": AGENT_TYPE, **dict(zip(_AGENT_ATTRIBUTES, astuple(notice)))}
 
 
 def show_agent(notice: AgentNotice) -> None:

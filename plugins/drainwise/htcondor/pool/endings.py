@@ -79,7 +79,9 @@ def endings_in(history: Sequence[Ad], place: OrderedNode) -> Mapping[str, Ending
                 continue
             if abs(ended - seconds - int(start)) <= _ROUNDED:
                 vacated = _was_vacated(ad, ended, order, place.vacate)
-                others = ended < order.deadline - place.vacate and _by_administrator(ad)
+                drained = ad.get("BadputCausedByDraining") is True
+                by_administrator = drained or whole(ad, "VacateReasonCode") in _BY_ADMINISTRATOR
+                others = ended < order.deadline - place.vacate and by_administrator
                 endings[order.run] = Ending(order.run, ended, vacated, _cpu_seconds(ad), others)
     return endings
 
@@ -94,10 +96,6 @@ def ended_since(history: Iterable[Ad], account: str, since: int) -> Iterator[tup
         is_its = submitter == account or submitter.startswith(f"{account}.")
         if is_its and ended is not None and seconds is not None and ended - seconds >= since:
             yield ended - seconds, ended, min(cores, LARGEST_SLOT)
-
-
-def _by_administrator(ad: Ad) -> bool:
-    return whole(ad, "VacateReasonCode") in _BY_ADMINISTRATOR or ad.get("BadputCausedByDraining") is True
 
 
 def in_question(endings: Iterable[Ending], places: Iterable[OrderedNode]) -> list[Ending]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from drainwise.htcondor.ads.values import moment, named, shown, text, whole
-from drainwise.htcondor.demand.idle_jobs import SeenPlace
+from drainwise.htcondor.demand.demand import SeenPlace
 from drainwise.htcondor.node import (
     LENDS_NO_MORE,
     RETURN_ASKED,

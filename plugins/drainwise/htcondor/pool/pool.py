@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from typing import cast
@@ -13,11 +13,9 @@ from drainwise.common.bounded_call import BoundedCall, each_within, several_with
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import Bundle, require_bindings, unpacked
-from drainwise.htcondor.ads.values import Ad, Others, shown, text
-from drainwise.htcondor.demand.idle_jobs import Told
-from drainwise.htcondor.demand.resources import resources_of
+from drainwise.htcondor.ads.values import Ad, Others, resources_of, shown, text
+from drainwise.htcondor.demand.demand import Told
 from drainwise.htcondor.pool import collector, order_channel
-from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
 from drainwise.htcondor.pool.endings import ended_since, endings_in, in_question, places_of, with_who_ended
 from drainwise.htcondor.pool.identity import Identities
 from drainwise.htcondor.pool.knobs import OrderEntry, to_be_asked, with_knobs
@@ -26,7 +24,7 @@ from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.startds import KnownStartds
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import AgentNotice, most_at_once
-from drainwise.pool.closing import Closing
+from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules
 from drainwise.pool.kept_room import KeptRoom
@@ -201,31 +199,23 @@ class HTCondorPool:
             (f"the drain of {node} is cancelled: it takes jobs again", partial(order_channel.end_drain, node))
             for node in opened
         ]
-        done, faults = [], []
-        for place, answer in each_within(NODE_SECONDS, (call for _, call in calls), "a node to drain"):
-            if isinstance(answer, PoolError):
-                faults.append(answer)
-            elif answer:
-                done.append(calls[place][0])
-        if faults and not done:
-            raise faults[0]
-        return sorted(done)
+        answers = each_within(NODE_SECONDS, (call for _, call in calls), "a node to drain")
+        return sorted(carried_out((calls[place][0], answer) for place, answer in answers))
 
 
 class _SnapshotQuestion:
     """What a snapshot asks, three processes at once: the collector for all slots, and the access points for what
-    waits and, apart, for who sent what runs.
+    waits and, apart, for who sent what runs. All end when it is closed.
     """
 
     def __init__(self, seconds: float, identities: Identities) -> None:
         self.begun, self._seconds = time.monotonic(), seconds
         with ExitStack() as begun:  # what has begun ends when the next cannot begin
-            self.ads: BoundedCall[Others | Bundle] = BoundedCall(seconds, collector.pool_ads, "the collector")
-            begun.callback(self.ads.close)
-            self._demand: BoundedCall[Told] = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
-            begun.callback(self._demand.close)
-            self.identities = identities.ask(seconds)
-            begun.pop_all()
+            self.ads = begun.enter_context(closing(BoundedCall(seconds, collector.pool_ads, "the collector")))
+            demand = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
+            self._demand = begun.enter_context(closing(demand))
+            self.identities = begun.enter_context(closing(identities.ask(seconds)))
+            self.close = begun.pop_all().close
 
     def told(self) -> Told | str:
         """Return which jobs wait and where they could run; why not, when that was not told in time."""
@@ -234,12 +224,6 @@ class _SnapshotQuestion:
             return next(self._demand.values(left))
         except PoolError as fault:
             return shown(str(fault))
-
-    def close(self) -> None:
-        """End them."""
-        self.ads.close()
-        self._demand.close()
-        self.identities.close()
 
 
 @contextmanager
@@ -258,3 +242,37 @@ def _ask_demand(seconds: float) -> Iterator[Told]:
     from drainwise.htcondor.demand.ask import ask_demand  # noqa: PLC0415 - it needs classad2 to be imported
 
     yield ask_demand(seconds * _OF_ACCESS_POINTS)
+
+
+# Nodes are closed by a drain: when the time has come, their startds take no job until that is cancelled. A drain begins
+# when it is ordered: until then the node may be used, and what starts there gets an order with that deadline. It is
+# graceful: a run that is still there keeps its retirement. The reason names the request; by it a drain of ours is known
+# again, and no other one is ever cancelled.
+
+_LONGEST_REASON = 200
+
+
+def to_drain(
+    closings: Sequence[Closing], drained: Mapping[str, str], nodes: Collection[str], now: int
+) -> dict[str, Closing]:
+    """Return the nodes to drain at `now` (UNIX s), each with why.
+
+    drained: the reason of each drain that there is, by node. nodes: those that are up.
+    """
+    due = sorted((one for one in closings if one.by <= now), key=lambda one: (-one.by, one.name))
+    return {node: one for one in due for node in sorted(one.nodes) if node in nodes and node not in drained}
+
+
+def to_open(closings: Sequence[Closing], drained: Mapping[str, str], now: int) -> list[str]:
+    """Return the nodes whose drain was of ours, and that no request closes any more."""
+    closed = {node for one in closings if one.by <= now for node in one.nodes}
+    return sorted(node for node, reason in drained.items() if reason.startswith(PREFIX) and node not in closed)
+
+
+def reason_of(closing: Closing) -> str:
+    """Return the reason of a drain: one line of ASCII, that begins with the request's name."""
+    text = f"{PREFIX}{closing.name}: {closing.reason}"
+    plain = "".join(
+        letter if letter.isascii() and letter.isprintable() and letter not in "\"'\\" else " " for letter in text
+    )
+    return plain[:_LONGEST_REASON]

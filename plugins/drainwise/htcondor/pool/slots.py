@@ -22,10 +22,10 @@ from drainwise.htcondor.ads.values import (
     named,
     number,
     shown,
+    slot_amounts,
     text,
     whole,
 )
-from drainwise.htcondor.demand.resources import slot_amounts
 from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, NEVER, ORDERS, ORDERS_SINCE, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name
@@ -209,14 +209,11 @@ def _has_spent_order(slots: Sequence[Slot], now: int) -> bool:
 def _has_update_hook(ad: Ad, start: int, hooks_since: int | None) -> bool:
     """Decide whether the update hook runs for a run that started then: it reports, or the prepare hook has run.
 
-    A node of an earlier drainwise does not tell since when it has hooks; its pilots are taken to have them.
+    A node of an earlier drainwise does not tell since when it has hooks; its pilots are taken to have them. What a node
+    saw of a pilot that wrote nothing proves nothing.
     """
-    return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or _says_something(ad)
-
-
-def _says_something(ad: Ad) -> bool:
-    """Decide whether the pilot, or the update hook for it, wrote something there: what its node saw proves nothing."""
-    return moment(ad, HEARTBEAT) is not None and text(ad, STANDING) != OBSERVED
+    reports = moment(ad, HEARTBEAT) is not None and text(ad, STANDING) != OBSERVED
+    return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or reports
 
 
 def client_of(slot: Slot, account: str, rules: ClientRules | None) -> ClientProfile:

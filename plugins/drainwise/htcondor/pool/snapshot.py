@@ -14,10 +14,8 @@ from types import MappingProxyType
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, named, odd_number, shown
-from drainwise.htcondor.demand.demand import DemandLimits, demand_of
-from drainwise.htcondor.demand.idle_jobs import Told
-from drainwise.htcondor.demand.resources import resources_of
+from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, named, odd_number, resources_of, shown
+from drainwise.htcondor.demand.demand import DemandLimits, Told, demand_of
 from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
 from drainwise.htcondor.pool.shares import Accountant, Use, accounting_record
 from drainwise.htcondor.pool.slots import (
@@ -39,7 +37,7 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind
-from drainwise.pool.node_versions import counted
+from drainwise.pool.notices import counted
 
 _CLOSE = 100.0
 """A slot whose cores per weight differ by more than this from the pool's middle one does not weigh the pool."""
@@ -82,7 +80,13 @@ def snapshot_of(
     answer = told() if told is not None else None
     jobs = answer if isinstance(answer, Told) else None
     submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
-    limits = _limits(slots, held, startds, accountant.rooms(ratio), ratio)
+    largest = None if startds.cores is None or ratio != 1.0 else max(startds.cores, *(slot.cores for slot in slots))
+    running = Counter(slot.submitter for slot in held if not slot.idle)
+    claims: dict[str, list[Amounts]] = defaultdict(list)
+    for slot in held:
+        if slot.idle and slot.submitter is not None and slot.holds is not None:
+            claims[slot.submitter].append(slot.holds)
+    limits = DemandLimits(running, ratio, largest, accountant.rooms(ratio), claims)
     demand = demand_of(submitters, others.schedds, limits, jobs, accountant.account_of)
     in_use = [(slot.submitter or "", slot.cores - slot.unpaid) for slot in held]
     uses = accountant.uses(in_use, demand.waiting, ratio)
@@ -112,14 +116,6 @@ def snapshot_of(
         places=places,
         versions=counted(startds.versions.values()),
     )
-
-
-def _limits(
-    slots: Iterable[Slot], held: Sequence[Slot], startds: Startds, rooms_left: Mapping[str, float], ratio: float
-) -> DemandLimits:
-    largest = None if startds.cores is None else max(startds.cores, *(slot.cores for slot in slots))
-    running = Counter(slot.submitter for slot in held if not slot.idle)
-    return DemandLimits(running, ratio, largest if ratio == 1.0 else None, rooms_left, _idle_claims(held))
 
 
 def _in_turn(kinds: Iterable[JobKind], uses: Mapping[str, Use]) -> tuple[JobKind, ...]:
@@ -187,14 +183,6 @@ def _in_several_slots(pilots: Sequence[Pilot]) -> Pilot:
         holds=None,
         cannot="its run is in several slots: a job of the parallel universe, or a forged GlobalJobId",
     )
-
-
-def _idle_claims(held: Iterable[Slot]) -> dict[str, list[Amounts]]:
-    found: dict[str, list[Amounts]] = defaultdict(list)
-    for slot in held:
-        if slot.idle and slot.submitter is not None and slot.holds is not None:
-            found[slot.submitter].append(slot.holds)
-    return found
 
 
 def _cores_per_weight(slots: Sequence[Slot]) -> tuple[float, list[Slot]]:

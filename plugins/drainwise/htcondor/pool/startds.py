@@ -75,6 +75,9 @@ class _Parent:
     returned_age: int = 0
 
 
+_NO_PARENT = _Parent(0, None, None)
+
+
 class Startds:
     """The startds of a pool by the ads of `pool_ads.MACHINES`; a node without such an ad is as HTCondor is by default.
 
@@ -165,7 +168,9 @@ class Startds:
 
     def speaks(self, machine: str, heard: int | None, now: int) -> bool:
         """Decide whether an ad of a node, `heard` of at that UNIX time (s), is new enough at `now`."""
-        return heard is None or now - heard <= self._silent_after(machine)
+        interval = self._intervals.get(machine)
+        most = SILENT_AFTER if interval is None else max(_LEAST_SILENCE, _MISSED_UPDATES * interval)
+        return heard is None or now - heard <= most
 
     def place_of(self, slot: str) -> str:
         """Return the name of the slot to which this one's cores go back: its own one unless it is dynamic."""
@@ -176,17 +181,11 @@ class Startds:
 
     def cores_of(self, place: str) -> int:
         """Return the cores of a partitionable slot with its dynamic slots; 0 for one that is not known."""
-        parent = self._parents.get(place)
-        return 0 if parent is None else parent.cores
+        return self._parents.get(place, _NO_PARENT).cores
 
     def returned_age(self, place: str) -> int:
         """Return for how long (s) the node of a slot believes what it has read of cores that pilots have returned."""
-        parent = self._parents.get(place)
-        return 0 if parent is None else parent.returned_age
-
-    def _silent_after(self, machine: str) -> int:
-        interval = self._intervals.get(machine)
-        return SILENT_AFTER if interval is None else max(_LEAST_SILENCE, _MISSED_UPDATES * interval)
+        return self._parents.get(place, _NO_PARENT).returned_age
 
 
 def _children(ad: Ad) -> frozenset[object] | None:

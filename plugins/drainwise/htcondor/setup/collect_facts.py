@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from drainwise.common.bounded_call import each_within, within
@@ -61,28 +62,28 @@ def collect(
     daemons of how many have answered. Raises PoolUnreachable when the collector does not answer or knows no such
     daemon; a single daemon that does not answer is a fact of its own.
     """
-    asked: list[tuple[str, str, Ad]] = []
     slots: list[SlotFacts] = []
-    calls: list[Callable[[], tuple[dict[str, str], OrderTrial | None]]] = []
+    found: list[DaemonFacts] = []
+    calls: list[Callable[[], DaemonFacts]] = []
     for role in roles:
         ads = _advertised(role, node if role == "execute" else None)
         if role == "execute":
             slots = [_slot(ad) for ad in ads]
         wanted = frozenset(knob.name.casefold() for knob in expected_knobs(site, role))
         for machine, ad in sorted({str(ad["Machine"]): ad for ad in ads}.items()):
-            asked.append((role, machine, ad))
-            calls.append(partial(_answers, role, ad, wanted))
-    daemons: dict[int, DaemonFacts] = {}
-    progress(0, len(asked))
-    for place, answer in each_within(_DAEMON_SECONDS, calls, "the daemon"):
-        daemons[place] = _daemon(*asked[place], answer)
-        progress(len(daemons), len(asked))
+            match = re.search(r"(\d+)\.(\d+)\.(\d+)", str(ad.get("CondorVersion")))
+            version = tuple(int(number) for number in match.groups()) if match else ()
+            found.append(DaemonFacts(role, machine, version, {}))
+            calls.append(partial(_answers, found[-1], ad, wanted))
+    progress(0, len(calls))
+    for done, (place, answer) in enumerate(each_within(_DAEMON_SECONDS, calls, "the daemon"), 1):
+        found[place] = replace(found[place], fault=str(answer)) if isinstance(answer, PoolError) else answer
+        progress(done, len(calls))
     here = str(htcondor2.param.get("FULL_HOSTNAME", ""))
     local = here if any(slot.machine == here for slot in slots) else ""
     expected = on_node(site) if local else ExpectedFiles()
     files = tuple(file_facts(paths_on_node(site, expected))) if local else ()
-    answered = tuple(daemons[place] for place in sorted(daemons))
-    return PoolFacts(answered, tuple(slots), local, files, here, expected.command)
+    return PoolFacts(tuple(found), tuple(slots), local, files, here, expected.command)
 
 
 def _advertised(role: str, node: str | None) -> list[Ad]:
@@ -90,48 +91,32 @@ def _advertised(role: str, node: str | None) -> list[Ad]:
 
     def query() -> list[Ad]:
         projection = _ADDRESS + (_PUBLISHED if role == "execute" else [])
-        return [_plain(ad) for ad in htcondor2.Collector().query(_AD_TYPES[role], projection=projection)]
+        found = htcondor2.Collector().query(_AD_TYPES[role], projection=projection)
+        # Without the text of expressions: which attributes are there, and the values of plain ones.
+        return [{name: value if type(value) in {int, str} else None for name, value in ad.items()} for ad in found]
 
     ads = [ad for ad in within(_COLLECTOR_SECONDS, query, "the collector") if isinstance(ad.get("Machine"), str)]
     if node is not None:
-        ads = [ad for ad in ads if _is_called(str(ad["Machine"]), node)]
+        called = [(ad, str(ad["Machine"]).casefold()) for ad in ads]
+        ads = [ad for ad, name in called if node.casefold() in {name, name.partition(".")[0]}]
     if not ads:
         what = f"no execute node {node!r}" if node else f"no daemon of the role {role}"
         raise PoolUnreachable(f"the collector knows {what}; is it up, and may this identity READ?")
     return ads
 
 
-def _is_called(machine: str, name: str) -> bool:
-    return name.casefold() in {machine.casefold(), machine.casefold().partition(".")[0]}
-
-
-def _plain(ad: Ad) -> Ad:
-    """Leave out the text of the ad's expressions: keep which attributes are there, and the values of plain ones."""
-    return {name: value if type(value) in {int, str} else None for name, value in ad.items()}
-
-
-def _daemon(
-    role: str, machine: str, ad: Ad, answer: tuple[dict[str, str], OrderTrial | None] | PoolError
-) -> DaemonFacts:
-    match = re.search(r"(\d+)\.(\d+)\.(\d+)", str(ad.get("CondorVersion")))
-    version = tuple(int(number) for number in match.groups()) if match else ()
-    if isinstance(answer, PoolError):
-        return DaemonFacts(role, machine, version, {}, str(answer))
-    knobs, trial = answer
-    return DaemonFacts(role, machine, version, knobs, trial=trial)
-
-
-def _answers(role: str, ad: Ad, wanted: frozenset[str]) -> tuple[dict[str, str], OrderTrial | None]:
+def _answers(daemon: DaemonFacts, ad: Ad, wanted: frozenset[str]) -> DaemonFacts:
     """Query a daemon's knobs, and of a startd whether it takes orders; in a process of its own."""
     knobs = _knobs({name: ad[name] for name in _ADDRESS if ad.get(name) is not None}, wanted)
     address = ad.get("MyAddress")
-    if role != "execute" or not isinstance(address, str):
-        return knobs, None
+    if daemon.role != "execute" or not isinstance(address, str):
+        return replace(daemon, knobs=knobs)
     rights = rights_at(address)
     settable = knobs.get("settable_attrs_administrator", "").replace(",", " ").casefold().split()
     taken = is_order_taken(address) if rights.allowed and TRIAL_KNOB.casefold() in settable else None
     beside = ad["Machine"] == htcondor2.param.get("FULL_HOSTNAME")
-    return knobs, OrderTrial(rights.identity, rights.allowed, taken, os.geteuid() == 0, beside)
+    trial = OrderTrial(rights.identity, rights.allowed, taken, os.geteuid() == 0, beside)
+    return replace(daemon, knobs=knobs, trial=trial)
 
 
 def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:

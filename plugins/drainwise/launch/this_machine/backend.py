@@ -18,7 +18,7 @@ from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable, Usa
 from drainwise.launch import backend
 from drainwise.launch.backend import RUNNING, UNSEEN, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import CPU, Resources
-from drainwise.launch.this_machine.memory_groups import MemoryGroup, MemoryGroups, memory_groups
+from drainwise.launch.this_machine.memory_groups import CONTROLLER, MemoryGroup, MemoryGroups
 from drainwise.launch.this_machine.process import (
     TAG,
     LocalProcess,
@@ -30,6 +30,7 @@ from drainwise.launch.this_machine.process import (
 )
 from drainwise.launch.this_machine.scratch import ScratchSpace
 from drainwise.launch.this_machine.slots import enough, misfit, pool_of
+from drainwise.processes.control_groups import hierarchy_here
 from drainwise.processes.supervised import Supervisor
 
 NAME = "local"
@@ -246,7 +247,9 @@ def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlac
     try:
         ScratchSpace(scratch).close()  # what an earlier launch used is free before that is counted
         pool = pool_of(settings, scratch, place.file)
-        groups = memory_groups(place.directory, place.state, place.say) if place.state else None
+        groups = None
+        if place.state:
+            groups = MemoryGroups(place.directory, place.state, place.say, hierarchy_here(CONTROLLER))
         return LocalBackend(pool, scratch, place.state, os.path.join(place.directory, UNSEEN), groups)
     except OSError as fault:
         raise PoolUnreachable(f"{fault.filename}: {fault.strerror}") from None

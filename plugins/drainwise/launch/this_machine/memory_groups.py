@@ -18,7 +18,6 @@ from drainwise.processes.control_groups import (
     PROCESSES,
     SUBTREE,
     Hierarchy,
-    hierarchy_here,
     kill_all,
     number_of,
     remove,
@@ -232,8 +231,3 @@ class MemoryGroups:
 def _count_below(directory: str) -> None:
     """Have the groups below this one counted. Raises OSError, EBUSY where a process is in it."""
     write(directory, SUBTREE, f"+{CONTROLLER}")
-
-
-def memory_groups(directory: str, state: str, say: Callable[[str], object]) -> MemoryGroups:
-    """Open the groups of a launch on this machine."""
-    return MemoryGroups(directory, state, say, hierarchy_here(CONTROLLER))

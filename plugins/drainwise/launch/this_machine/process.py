@@ -50,10 +50,6 @@ class LocalProcess:
         self._why = ""
         self._kill_at: float | None = None
 
-    def has_ended(self) -> bool:
-        """Return whether it has."""
-        return self.supervisor.end_of(self._pid) is not None
-
     def end_state(self) -> JobState | None:
         """Return how it ended, once; None while it runs. What was left of its group has been killed then."""
         end = self.supervisor.end_of(self._pid)
@@ -81,7 +77,7 @@ class LocalProcess:
 
     def end(self, now: float, why: str) -> None:
         """Send SIGTERM now, SIGKILL KILL_WAIT later; a job that has ended by itself has not been ended."""
-        if self._kill_at is None and not self.has_ended():
+        if self._kill_at is None and self.supervisor.end_of(self._pid) is None:
             self._kill_at, self._why = now + KILL_WAIT, why
             self.supervisor.signal(self._pid, signal.SIGTERM)
             self.supervisor.signal(self._pid, signal.SIGCONT)  # what has stopped itself receives nothing
@@ -104,11 +100,14 @@ class LocalProcess:
 
 
 def program_of(job: Start) -> str:
-    """Return the path of its program. Raises ActionRefused: there is no such program."""
-    program = _path_of(job.argv[0], job.cwd, job.environment.get("PATH", os.defpath))
-    if not program:
-        raise ActionRefused(f"{job.argv[0][:100]}: there is no such program")
-    return program
+    """Return the path of its program, by path from its directory or by PATH. Raises ActionRefused: there is none."""
+    program, path = job.argv[0], job.environment.get("PATH", os.defpath)
+    places = [program] if "/" in program else [f"{each or '.'}/{program}" for each in path.split(os.pathsep)]
+    for place in places:
+        found = os.path.join(job.cwd, place)
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    raise ActionRefused(f"{program[:100]}: there is no such program")
 
 
 def command_of(job: Start, program: str, group: MemoryGroup | None) -> tuple[str, ...]:
@@ -121,16 +120,6 @@ def command_of(job: Start, program: str, group: MemoryGroup | None) -> tuple[str
     # By its path, as a name may be an option of `exec`.
     limited = (job.argv[0], str(kilobytes)) if group is None else (job.argv[0], group.entry, str(kilobytes))
     return ("/bin/sh", "-c", _GROUPED if group else _LIMITED, *limited, program, *job.argv[1:])
-
-
-def _path_of(program: str, cwd: str, path: str) -> str:
-    """Return the absolute path of a program, by path from the job's directory or by PATH; "" when there is none."""
-    places = [program] if "/" in program else [f"{each or '.'}/{program}" for each in path.split(os.pathsep)]
-    for place in places:
-        found = os.path.join(cwd, place)
-        if os.path.isfile(found) and os.access(found, os.X_OK):
-            return found
-    return ""
 
 
 def opened_output(path: str) -> int:

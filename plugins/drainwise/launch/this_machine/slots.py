@@ -50,12 +50,9 @@ def enough(resources: Resources, free: Mapping[str, int]) -> bool:
     return all(isinstance(amount, int) and amount <= free.get(name, 0) for name, amount in resources.others)
 
 
-def alone(pool: Mapping[str, int]) -> Resources:
-    """Return all there is: whoever reserves it runs alone."""
+def mapped(resources: Resources, pool: Mapping[str, int]) -> Resources:
+    """Return what a job meant for another batch system reserves: the same where that can be, else all there is."""
+    if not misfit(resources, pool):
+        return resources
     others = tuple(sorted((name, amount) for name, amount in pool.items() if name not in STANDARD))
     return Resources(pool[CPU], pool[MEM], pool[TMP], others)
-
-
-def mapped(resources: Resources, pool: Mapping[str, int]) -> Resources:
-    """Return what a job meant for another batch system reserves: the same where that can be, else everything."""
-    return alone(pool) if misfit(resources, pool) else resources

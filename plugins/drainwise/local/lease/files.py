@@ -1,9 +1,9 @@
-"""The files of a lease: where they lie, which process keeps the lease, and how its job ended.
+"""A lease from outside: its files, which process keeps it, how its job ended; asked to end, or killed as a whole.
 
 Below the lease's directory, `work/` is the job's own: its working directory with the features and `out` and `err`.
 `lease/` holds the records of the lease supervisor. The job runs as the same user: it can kill its supervisor, or write
 what it likes once that is dead. It cannot make another process be taken for its supervisor, or an outcome be believed
-while its supervisor lives.
+while its supervisor lives. Whoever kills a lease kills all of it, wherever its processes hid, and nothing else.
 """
 
 from __future__ import annotations
@@ -13,14 +13,27 @@ import fcntl
 import json
 import math
 import os
+import signal
 import struct
+import time
 from dataclasses import dataclass
 
 from drainwise.common.foreign_tree import remove_tree
 from drainwise.common.local_file import OPEN, Held, read_small
 from drainwise.facts.errors import FeatureError
 from drainwise.local.lease.records import OUTCOME, RECORD, RECORDS, WORK
-from drainwise.processes.process import Process, ancestors, birth_of, has_argument, is_alive
+from drainwise.local.lease.supervisor import KILL_ALL
+from drainwise.processes.process import (
+    Process,
+    ancestors,
+    birth_of,
+    descendants,
+    each_bearer,
+    has_argument,
+    is_alive,
+    send,
+    send_with_group,
+)
 
 _OUTCOME_LIMIT = 4096  # bytes
 _LATEST = 1e12  # UNIX s
@@ -133,3 +146,86 @@ def _outcome_in(content: bytes) -> LeaseOutcome | None:
 
 def _is_time(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _LATEST
+
+
+MARK = "DRAINWISE_LEASE"
+"""The variable in the environment of a lease's processes: its directory, in case its lease supervisor was killed."""
+
+_PAUSE = 0.005
+_QUIET_LOOKS = 2  # that find nothing: a process that just becomes another program shows no environment
+_POLITE_SHARE = 0.5  # of the time for a kill is left to the supervisor before others do its work
+
+
+def terminate(process: Process, directory: str) -> bool:
+    """Ask the job to end: SIGTERM to its main process, through the supervisor, which kills the lease after `kill_wait`.
+
+    False when this process is not (any more) the supervisor of the lease in `directory`; then nothing was done.
+    """
+    return _ask(process, directory, signal.SIGTERM)
+
+
+def kill(process: Process | None, directory: str, wait: float = 1.0) -> bool:
+    """End everything in the lease; True when all of it is known to be gone.
+
+    process: the supervisor, or None where it is not known; it does the work. When it does not in half of the time (the
+    job may have stopped it), or is dead, this process does: it kills what lies below the supervisor, and what carries
+    the lease's mark in its environment. wait: seconds; 0 only asks the supervisor and returns at once.
+    """
+    directory = os.path.abspath(directory)
+    ends = time.monotonic() + wait
+    asked = process is not None and _ask(process, directory, KILL_ALL)
+    if wait <= 0:
+        return outcome_of(directory, process) is not None
+    if asked and process is not None and _gone(process, wait * _POLITE_SHARE) and outcome_of(directory) is not None:
+        return True
+    quiet = 0
+    while quiet < _QUIET_LOOKS:
+        quiet = 0 if _kill_from_outside(process, directory) else quiet + 1
+        if quiet == 0 and time.monotonic() > ends:
+            return _kill_supervisor(process, directory)
+        if quiet < _QUIET_LOOKS:
+            time.sleep(_PAUSE)
+    return True
+
+
+def _ask(process: Process, directory: str, number: int) -> bool:
+    """Send a signal to the supervisor, and wake it should somebody have stopped it."""
+    if not is_supervisor(process, directory):
+        return False
+    asked = send(process, number)
+    send(process, signal.SIGCONT)
+    return asked
+
+
+def _gone(process: Process, seconds: float) -> bool:
+    ends = time.monotonic() + seconds
+    while is_alive(process):
+        if time.monotonic() > ends:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def _kill_from_outside(process: Process | None, directory: str) -> bool:
+    """Kill once what is found of the lease; True when anything was."""
+    if process is not None and is_supervisor(process, directory):
+        for member in descendants(process.pid):
+            send_with_group(member, signal.SIGKILL)
+        send(process, signal.SIGCONT)
+        return True
+    found = False
+    for member in each_bearer(MARK, os.fsencode(directory).__eq__):
+        found = True
+        send_with_group(member, signal.SIGSTOP)  # so that its descendants can be found at leisure
+        for below in descendants(member.pid):
+            send_with_group(below, signal.SIGKILL)
+        send_with_group(member, signal.SIGKILL)
+    return found
+
+
+def _kill_supervisor(process: Process | None, directory: str) -> bool:
+    """Kill a supervisor that has nothing left to keep and does not go; whether that was all that was left."""
+    if process is None or not is_supervisor(process, directory) or descendants(process.pid):
+        return False
+    send(process, signal.SIGKILL)
+    return _gone(process, _PAUSE) and not _kill_from_outside(process, directory)

@@ -6,6 +6,7 @@ reach the process that keeps it.
 
 from __future__ import annotations
 
+import marshal
 import posix
 import pwd
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
-_PIECE = 1 << 16
 
 
 def clean_environment(ours: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
@@ -59,31 +59,18 @@ def _bytes(text: str, what: str) -> bytes:
 
 
 def written_spec(command: Sequence[bytes], environment: Mapping[bytes, bytes]) -> bytes:
-    """Write a job spec of checked values: `length NUL count NUL arguments NUL NAME=value …`; length: of the rest."""
-    pairs = [b"%b=%b" % pair for pair in environment.items()]
-    words = b"\0".join([b"%d" % len(command), *command, *pairs])
-    return b"%d\0%b" % (len(words), words)
-
-
-def parsed_spec(spec: bytes) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """Parse the command and the environment that `written_spec` wrote.
-
-    Raises ValueError for a part of a spec: who wrote it died meanwhile, and half a command must never run.
-    """
-    length, _, text = spec.partition(b"\0")
-    if not length.isdigit() or int(length) != len(text):
-        raise ValueError("the job spec is incomplete")
-    count, *words = text.split(b"\0")
-    environment = {}
-    for pair in words[int(count) :]:
-        name, _, value = pair.partition(b"=")
-        environment[name] = value
-    return words[: int(count)], environment
+    """Write a job spec of checked values."""
+    return marshal.dumps((list(command), dict(environment)))
 
 
 def read_spec(descriptor: int) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """Read a job spec from a pipe to its end, and parse it."""
-    pieces = []
-    while piece := posix.read(descriptor, _PIECE):
-        pieces.append(piece)
-    return parsed_spec(b"".join(pieces))
+    """Read from a pipe the command and the environment that `written_spec` wrote.
+
+    Raises ValueError for a part of a spec: who wrote it died meanwhile, and half a command must never run.
+    """
+    try:
+        with open(descriptor, "rb", closefd=False) as pipe:
+            command, environment = marshal.load(pipe)  # noqa: S302 - who holds the other end is our own process
+    except (EOFError, TypeError, ValueError):
+        raise ValueError("the job spec is incomplete") from None
+    return command, environment

@@ -7,8 +7,7 @@ import fcntl
 import posix
 import time
 
-from drainwise.common.local_file import replace_file
-from drainwise.local.lease.job_process import complain
+from drainwise.common.local_file import is_at, replace_file
 
 RECORDS, WORK = "lease", "work"
 """The two directories below that of a lease: the supervisor's and the job's."""
@@ -74,7 +73,7 @@ class SupervisorRecords:
             posix.fchmod(directory, 0o700)
         records = self._opened_records()
         try:
-            if _is_at(_SPARE, records, self._spare):
+            if is_at(self._spare, _SPARE, records):
                 posix.rename(_SPARE, OUTCOME, src_dir_fd=records, dst_dir_fd=records)
             else:
                 replace_file(OUTCOME, content, records)
@@ -98,14 +97,13 @@ class SupervisorRecords:
         return posix.open(RECORDS, _DIRECTORY, dir_fd=self._top)
 
 
-def _is_at(name: str, directory: int, descriptor: int) -> bool:
-    """Return whether `name` is still the open file."""
-    try:
-        found = posix.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return posix.fstat(descriptor).st_ino == found.st_ino
-
-
 def _move_away(name: str, directory: int) -> None:
     posix.rename(name, f".{name}.{posix.getpid()}", src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def complain(text: str) -> None:
+    """Write one line to standard error: `err` of the job, `log` of its supervisor. A full disk is no reason to fail."""
+    try:
+        posix.write(2, f"drainwise: {text}\n".encode("utf-8", "replace"))
+    except OSError:
+        return

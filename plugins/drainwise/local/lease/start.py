@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,15 +14,13 @@ from drainwise.common.printable import ascii_line
 from drainwise.facts.errors import FeatureError, PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts, JobFacts
-from drainwise.local.lease.end import MARK, kill
-from drainwise.local.lease.files import abandon, find_lease, records_directory, work_directory
+from drainwise.local.lease.files import MARK, abandon, find_lease, kill, records_directory, work_directory
 from drainwise.local.lease.job_spec import checked_command, checked_environment, clean_environment, written_spec
 from drainwise.node.job_features import job_facts, make_features
 from drainwise.node.settings import NodeSettings
+from drainwise.processes.children import isolated_program
 from drainwise.processes.process import Process, read_proc
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-_PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.lease.supervisor import main; main()"
 _START_LIMIT = 20.0  # seconds; a start takes some hundredths, the rest is patience with a machine under load
 _LOG, _LOG_LIMIT = "log", 1 << 16
 
@@ -91,8 +88,7 @@ def _swap_bytes() -> int | None:
 
 
 def _start_supervisor(directory: str, spec: bytes, kill_wait: float) -> Process:
-    quiet = ["-B"] if sys.dont_write_bytecode else []
-    program = [sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, directory, repr(kill_wait)]
+    program = isolated_program("drainwise.local.lease.supervisor:main", directory, repr(kill_wait))
     # A lease that is started by a job of another lease is a part of that one.
     above = {MARK: os.environ[MARK]} if MARK in os.environ else {}
     log = f"{records_directory(directory)}/{_LOG}"

@@ -1,23 +1,23 @@
 """The lease supervisor: a small process for each lease, which needs nobody else to do its work.
 
-It starts the job, sleeps until something happens, and when the job has ended, or must, kills all that is left of it.
-It is the child subreaper of all its descendants (see `processes.tree`): once it has no child left, the lease is empty,
-and only then is the outcome recorded.
+It forks the job, with a session, a directory and descriptors of its own, and sleeps until something happens. When the
+job has ended, or must, it kills all that is left of it. It is the child subreaper of all its descendants (see
+`processes.tree`): once it has no child left, the lease is empty, and only then is the outcome recorded.
 
 Started by start.py with a job spec on standard input; imports next to nothing, since the job waits for it.
 """
 
 from __future__ import annotations
 
+import errno
 import posix
 import sys
 import time
 
-from drainwise.local.lease.job_process import become_job, complain
-from drainwise.local.lease.job_spec import read_spec
-from drainwise.local.lease.records import WORK, SupervisorRecords
+from drainwise.local.lease.job_spec import DEFAULT_PATH, read_spec
+from drainwise.local.lease.records import WORK, SupervisorRecords, complain
 from drainwise.processes.process import birth_of
-from drainwise.processes.tree import WAIT_ALL, adopt_orphans, kill_all_below
+from drainwise.processes.tree import WAIT_ALL, adopt_orphans, die_with_parent, kill_all_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from typing import NoReturn
 else:
     import _signal  # the module behind `signal`, without the time that `signal` takes to start
-
 KILL_ALL = _signal.SIGUSR1
 """Asks a supervisor to end its lease at once; SIGTERM asks it to terminate the job."""
 
@@ -117,6 +116,48 @@ def _let_go(pid: int) -> None:
     posix.dup2(null, 0)
     posix.dup2(null, 1)
     posix.close(null)
+
+
+_OUTPUT = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_EXCL | posix.O_NOFOLLOW | posix.O_CLOEXEC
+_NOT_FOUND, _NOT_RUN = 127, 126  # what a shell's exit code would be
+
+
+def become_job(supervisor: int, work: str, command: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
+    """Take a session, directory and descriptors of its own, then execute the command."""
+    code = _NOT_RUN
+    try:
+        posix.setsid()
+        # A job whose supervisor was killed does not run on.
+        if not die_with_parent() or posix.getppid() != supervisor:
+            posix._exit(code)
+        posix.umask(0o022)
+        posix.chdir(work)
+        posix.dup2(posix.open("/dev/null", posix.O_RDONLY), 0)
+        for name, number in (("out", 1), ("err", 2)):
+            posix.dup2(posix.open(name, _OUTPUT, 0o600), number)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        code = _execute(command, environment)
+    except OSError as error:
+        complain(f"the job cannot be started: {error}")
+    posix._exit(code)
+
+
+def _execute(command: list[bytes], environment: dict[bytes, bytes]) -> int:
+    """Become the command, found on the job's own PATH; returns the exit code of a shell that could not."""
+    name, directories = command[0], environment.get(b"PATH", DEFAULT_PATH).split(b":")
+    paths = [name] if b"/" in name else [b"%b/%b" % (part or b".", name) for part in directories]
+    fault: OSError | None = None
+    for path in paths:
+        try:
+            posix.execve(path, command, environment)
+        except OSError as error:
+            if fault is None and posix.access(
+                path, posix.F_OK
+            ):  # a directory of the PATH that others may not enter says nothing
+                fault = error
+    number = errno.ENOENT if fault is None or fault.errno is None else fault.errno
+    complain(f"{name.decode('utf-8', 'replace')!a} cannot be run: {posix.strerror(number)}")
+    return _NOT_FOUND if fault is None else _NOT_RUN
 
 
 def main() -> NoReturn:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drainwise.pilot.decide.backlog import Backlog
-from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.orders import SiteOrders
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.lease import Lease, SiteOrders
+from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import HOLES, NOTHING, PilotSettings
 from drainwise.pilot.decide.workload import Workload
 
@@ -77,7 +75,10 @@ def decide(
         can_postpone=not orders.draining
         and now < limit
         and (more_may_come or waiting.ending_by(bound, cores, now, most) == most),
-        unfit=_unfit(waiting.larger_than(lease.cores), lease),
+        unfit=tuple(
+            (each.name, f"needs {each.cores} cores, the lease has {lease.cores}")
+            for each in waiting.larger_than(lease.cores)
+        ),
     )
 
 
@@ -127,7 +128,3 @@ def _wake(workload: Workload, start: Sequence[Payload], limit: float, now: float
     if now < limit < math.inf:
         times.append(limit)
     return min(times, default=None)
-
-
-def _unfit(too_large: Iterable[Payload], lease: Lease) -> tuple[tuple[str, str], ...]:
-    return tuple((each.name, f"needs {each.cores} cores, the lease has {lease.cores}") for each in too_large)

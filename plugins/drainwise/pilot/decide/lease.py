@@ -1,12 +1,22 @@
-"""The lease of a pilot: cores until some time, as the site's features say, narrowed by options."""
+"""The lease of a pilot, what the site orders it to do with it, and the cores of it that it has returned.
+
+No core is told from another: what counts is how many the payloads fill. Cores that are asked for get no more payloads,
+and each is returned when so many are free, whichever payload has ended. What is returned is used again only when the
+site has acknowledged that it is the pilot's again.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drainwise.facts.errors import UsageError
 from drainwise.features.read import FeatureReader, open_features
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilotad.attributes import SITE_AD
+from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn, ReturnedPart, asked, usable_cores
+from drainwise.pilotad.site_ad import SiteAd
 
 
 @dataclass(frozen=True)
@@ -57,3 +67,113 @@ def lease_from(
 
 def _integer(reader: FeatureReader | None, key: str) -> int | None:
     return None if reader is None else reader.integer(key)
+
+
+SIGTERM = "SIGTERM"
+SHUTDOWN_JOB = "shutdowntime_job"
+SHUTDOWN = "shutdowntime"
+LEASE = "lease"
+
+
+@dataclass(frozen=True)
+class SiteOrders:
+    """The orders that hold now.
+
+    leave: give the cores back as soon as the running payloads have ended. deadline: when everything must have ended,
+    UNIX s; None: never. draining: the end of this pilot is ordered, so it does not postpone it. source: of them.
+    part, answer: what the site asks and acknowledges of a partial return, whatever the orders are.
+    """
+
+    leave: bool
+    deadline: float | None
+    draining: bool
+    source: str
+    part: PartialReturn | None = None
+    answer: Acknowledgement | None = None
+
+
+def orders_from(
+    site_ad: SiteAd | None,
+    shutdowntime_job: int | None,
+    shutdowntime: int | None,
+    terminated: float | None,
+    lease: Lease,
+    settings: PilotSettings,
+    now: float,
+) -> SiteOrders:
+    """Combine site notices; all times UNIX s, None for none (garbage is none). Pure.
+
+    terminated: when SIGTERM came first. The earliest deadline holds, the lease's end among them; one in the past counts
+    as now.
+    * `.site.ad` with VACATE_DESIRED, or SIGTERM: leave. SIGTERM's own deadline is `term_grace` after it, unless the
+      site has set when it ends this job: it ends it then and not before.
+    * a shutdown file without a `.site.ad` that says VACATE_DESIRED = False: drain, the lease is shorter.
+    * VACATE_DESIRED = False with a deadline (the machine's planned shutdown): the lease is shorter, nothing else.
+    A machine's shutdown before this lease began was survived and says nothing.
+    Source: the paper's table 2; HSF-TN-2016-02 `shutdowntime`, `shutdowntime_job`.
+    """
+    if shutdowntime is not None and shutdowntime < lease.start:
+        shutdowntime = None
+    ad_deadline = None if site_ad is None else site_ad.payload_deadline
+    vacate = site_ad is not None and site_ad.vacate_desired
+    planned = site_ad is not None and not vacate
+    shut = shutdowntime_job is not None or shutdowntime is not None
+    # What ends this job, unlike what only ends its machine some day.
+    order = None if planned else _earliest(ad_deadline, shutdowntime_job)
+    term = None if terminated is None or order is not None else terminated + settings.term_grace
+    deadline = _earliest(ad_deadline, shutdowntime_job, shutdowntime, term, lease.end)
+    leave = vacate or terminated is not None
+    sources = (
+        (vacate or ad_deadline is not None, SITE_AD),
+        (terminated is not None, SIGTERM),
+        (shutdowntime_job is not None, SHUTDOWN_JOB),
+        (shutdowntime is not None, SHUTDOWN),
+    )
+    return SiteOrders(
+        leave=leave,
+        deadline=None if deadline is None else max(now, deadline),
+        draining=leave or (shut and not planned),
+        source=", ".join(name for holds, name in sources if holds) or LEASE,
+        part=None if site_ad is None else site_ad.part,
+        answer=None if site_ad is None else site_ad.answer,
+    )
+
+
+def _earliest(*moments: float | None) -> float | None:
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+class ReturnedCores:
+    """The returned part of a lease of `cores` that states it from `now` on, UNIX s. memory: MiB with each core."""
+
+    def __init__(self, cores: int, now: float, memory: int = 0) -> None:
+        self._cores, self._memory = cores, memory
+        self.stated = ReturnedPart(since=math.floor(now))
+        """What is stated."""
+        self.usable = cores
+        """Cores that payloads may use: never one that is stated as returned, nor one that others may still hold."""
+        self.fillable = cores
+        """Cores that payloads may use when one more starts: fewer while cores are asked for and not returned yet."""
+
+    def settle(self, wish: PartialReturn | None, answer: Acknowledgement | None, used: int, now: float) -> bool:
+        """Return what can be returned, with `used` cores in use at `now` (UNIX s); whether the statement changed.
+
+        wish, answer: as they stand in the site notice now, None for none.
+        """
+        before, target = self.stated, asked(wish, self._cores, now, self.stated.cores)
+        cores = _returned(before.cores, target, self._cores - used)
+        if cores != before.cores:
+            # A later second than that of any statement before: one that comes back is another statement.
+            self.stated = ReturnedPart(cores, cores * self._memory, max(math.floor(now), before.since + 1))
+        self.usable = usable_cores(self._cores, self.stated, self.usable, answer)
+        self.fillable = min(self.usable, self._cores - target.cores)
+        return self.stated != before
+
+
+def _returned(before: int, target: PartialReturn, free: int) -> int:
+    """Return how many cores are returned next: fewer at once, more as far as they are free, in whole chunks."""
+    if target.cores <= before:
+        return target.cores
+    if free >= target.cores:
+        return target.cores
+    return max(before, free - free % target.chunk)

@@ -2,6 +2,10 @@
 
 The sums are whole numbers of core-microseconds, so that a million starts and ends leave no error behind, and an event
 costs the same for ten payloads as for a thousand.
+
+After CAN_POSTPONE_LAST_JOB went back from False to True, the other values rest for a while. A site that has counted on
+the cores of a draining pilot decides again; meanwhile figures that move at each event would have it decide on another
+pilot each time. Source: draft row 3.8.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.lease import Lease
@@ -38,33 +43,22 @@ def running_since(payload: Payload, start: float) -> RunningPayload:
 
 
 class Workload:
-    """The payloads that run now. `start` is when the pilot itself began, UNIX s."""
+    """The payloads that run now. `start` is when the pilot itself began, UNIX s.
+
+    running: by name, in the order they started; a view that follows the changes. used: cores in use. last_start: when
+    any payload started here last, ended ones included; the pilot's own start before the first. UNIX s.
+    """
 
     def __init__(self, start: float) -> None:
         self._running: dict[str, RunningPayload] = {}
-        self._view = MappingProxyType(self._running)
+        self.running: Mapping[str, RunningPayload] = MappingProxyType(self._running)
         # Sorted lists: finding a place takes log n steps, making room moves a few kB at once.
         self._expected_ends: list[tuple[float, str]] = []
         self._maximum_ends: list[tuple[float, str]] = []
-        self._used = 0
-        self._last_start = start
+        self.used = 0
+        self.last_start = start
         self._starts = 0
         self._ends = 0
-
-    @property
-    def running(self) -> Mapping[str, RunningPayload]:
-        """The running payloads by name, in the order they started; a view that follows the changes."""
-        return self._view
-
-    @property
-    def used(self) -> int:
-        """Cores in use."""
-        return self._used
-
-    @property
-    def last_start(self) -> float:
-        """When any payload started here last, ended ones included; the pilot's own start before the first. UNIX s."""
-        return self._last_start
 
     @property
     def first_end(self) -> float | None:
@@ -89,8 +83,8 @@ class Workload:
         self._starts += cores * _micro(running.start)
         self._ends += cores * _micro(running.expected_end)
         self._running[name] = running
-        self._used += cores
-        self._last_start = max(self._last_start, running.start)
+        self.used += cores
+        self.last_start = max(self.last_start, running.start)
         insort(self._expected_ends, (running.expected_end, name))
         insort(self._maximum_ends, (running.maximum_end, name))
 
@@ -99,7 +93,7 @@ class Workload:
         running = self._find(name)
         cores = running.payload.cores
         del self._running[name]
-        self._used -= cores
+        self.used -= cores
         self._starts -= cores * _micro(running.start)
         self._ends -= cores * _micro(running.expected_end)
         _take_out(self._expected_ends, (running.expected_end, name))
@@ -116,7 +110,7 @@ class Workload:
 
     def moved(self, seconds: float) -> Workload:
         """Return it by a clock that was set by so much: each payload has run as long as before, and may run as long."""
-        moved = Workload(self._last_start + seconds)
+        moved = Workload(self.last_start + seconds)
         for each in self._running.values():
             ends = each.expected_end + seconds, each.maximum_end + seconds
             moved.add(RunningPayload(each.payload, each.start + seconds, *ends))
@@ -137,14 +131,14 @@ class Workload:
 
     def run_until(self, moment: float) -> float:
         """Σ cores·(moment − start): core-seconds that what runs now has run at `moment`, UNIX s."""
-        return (self._used * _micro(moment) - self._starts) / _MICRO
+        return (self.used * _micro(moment) - self._starts) / _MICRO
 
     def run_after(self, moment: float, earliest: float, latest: float) -> float:
         """Σ cores·(expected end − moment) with every expected end taken to lie within `earliest` and `latest`, UNIX s.
 
         Costs a step for each end that does not lie there, so none when the estimates are kept.
         """
-        total = self._ends - self._used * _micro(moment)
+        total = self._ends - self.used * _micro(moment)
         for end, name in self._expected_ends:
             if end >= earliest:
                 break
@@ -230,3 +224,41 @@ def _until(ends: list[tuple[float, str]], now: float) -> int:
 
 def _take_out(ends: list[tuple[float, str]], entry: tuple[float, str]) -> None:
     del ends[bisect_left(ends, entry)]
+
+
+_NEVER = float("-inf")
+
+
+class RestingValues:
+    """The values of one pilot's reports. `rest`: how long they rest, in seconds."""
+
+    def __init__(self, rest: float) -> None:
+        self._rest = rest
+        self._stated: PilotReport | None = None
+        self.until = _NEVER
+        """When a rest is over, UNIX s; a time that is past for none."""
+
+    def stated(self, report: PilotReport, now: float) -> PilotReport:
+        """Return what is to be stated at `now` (UNIX s) where `report` is how it is.
+
+        A pilot that drains, again or still, states everything as it is: its cores come back sooner than was said. So
+        does one that has returned other cores than before.
+        """
+        before = self._stated
+        if not report.can_postpone_last_job:
+            self.until = _NEVER
+        elif before is not None and before.can_postpone_last_job is False:
+            self.until = now + self._rest
+        if before is not None and report.returned_since != before.returned_since:
+            self.until = _NEVER  # cores have come back: what is in use fits no more what was said
+        if before is not None and now < self.until:
+            moving = {"heartbeat", "can_postpone_last_job", "source"}
+            names = PilotReport.__match_args__
+            stated: list[Any] = [getattr(report if name in moving else before, name) for name in names]
+            report = PilotReport(*stated)
+        self._stated = report
+        return report
+
+    def end(self) -> None:
+        """End a rest: the clock was set, and the times that are stated belong to another one."""
+        self.until = _NEVER

@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from drainwise.common.service import Faults
 from drainwise.common.typed_table import SHELL
 from drainwise.facts.errors import PayloadError, UsageError
-from drainwise.pilot.decide.backlog import Backlog
-from drainwise.pilot.decide.payload import TEXT_LIMIT, Payload, parse_payload, payload_text
+from drainwise.pilot.decide.payload import TEXT_LIMIT, Backlog, Payload, parse_payload, payload_text
 from drainwise.pilot.queues.records import RECORDS, REFUSED, EndedPayload, Records, append_line
 from drainwise.processes.process import kill_group
 from drainwise.processes.tree import lead_group

@@ -1,4 +1,4 @@
-"""The record of payloads, one JSON line per event, in a file that several pilots may share.
+"""The payload queue of a pilot, as a protocol, and its record: one JSON line per event, which several pilots may share.
 
 A line is one write to a file opened for appending, so that lines of different pilots do not mix.
 """
@@ -10,11 +10,11 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from drainwise.common.local_file import Held
 from drainwise.common.service import Faults
-from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.payload import Backlog, Payload
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -104,3 +104,40 @@ def append_line(path: str, line: str) -> str:
     except OSError as error:
         return error.strerror or "cannot be written"
     return ""
+
+
+class PayloadQueue(Protocol):
+    """A queue that gives and takes back payloads. No method raises for what is wrong outside the pilot: it is logged.
+
+    Times are UNIX s.
+    """
+
+    def look(self, now: float) -> bool:
+        """Take in what is new; whether anything changed. Cheap when nothing did."""
+
+    def waiting(self) -> Backlog:
+        """Return those that could be started, not claimed yet: a view that follows the changes."""
+
+    def claim(self, payload: Payload, now: float) -> bool:
+        """Make a waiting payload this pilot's own just before it starts; False when somebody else has it already."""
+
+    def finished(self, ended: EndedPayload, now: float) -> None:
+        """Record that a claimed payload ended by itself (0: done, else failed) or was stopped for good."""
+
+    def requeue(self, payload: Payload, reason: str, seconds: float, now: float) -> None:
+        """Put back a claimed payload that did not end, after it ran for `seconds`."""
+
+    def unclaim(self, payload: Payload, reason: str, now: float) -> None:
+        """Have a claimed payload wait again that could not be started, by no fault of its own."""
+
+    def refuse(self, payload: Payload, reason: str, now: float) -> None:
+        """Offer a waiting payload never again: it cannot run here."""
+
+    def more_may_come(self) -> bool:
+        """Return whether payloads that are not waiting yet may still appear."""
+
+    def fileno(self) -> int | None:
+        """Return a descriptor that becomes readable when there is something new; None: look from time to time."""
+
+    def close(self, now: float) -> None:
+        """Hand back whatever is left."""

@@ -191,9 +191,11 @@ class _Kind:
             self._apply(taken[:low], np.concatenate(rows[:low]))
         if low < len(taken):
             going = np.concatenate(rows[low : low + several])
-            self._refuse(taken[low : low + several], going, int(self._over(going)[0]))
+            if len(over := self._over(going)):
+                self._refuse(taken[low : low + several], going, int(over[0]))
 
     def _over(self, rows: Whole) -> Whole:
+        rows = np.unique(rows)  # one on several places may be offered on each
         spent, instead = self.state.spent(rows), self.state.instead_of(rows)
         spent = spent - self.state.spent(instead) if len(instead) else spent
         return np.flatnonzero(spent > np.maximum(self.state.rest, 0))

@@ -270,7 +270,7 @@ def room_now(made: RoomMade, users: Sequence[UserPlan]) -> RoomMade:
     held, jobs = {run for part in users for run in part.held}, Counter(made.jobs)
     for place in made.places:
         if not held.isdisjoint(place.runs):
-            jobs.subtract(dict(place.jobs))
+            jobs.subtract({kind.name: number for kind, number in place.room.jobs})
     return replace(made, jobs=+jobs)
 
 

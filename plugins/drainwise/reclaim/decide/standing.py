@@ -34,7 +34,7 @@ from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_its_way
 from drainwise.reclaim.reasons import Reason
-from drainwise.reclaim.room import DemandLeft, PlaceRoom, named, problem_of, rows_of
+from drainwise.reclaim.room import DemandLeft, PlaceRoom, problem_of, room_for, rows_of
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
 
@@ -270,7 +270,7 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
     job uses may be used, too, by one user.
     """
     replaced: _Replaced = []
-    places, asked = list[PlaceRoom](), {kind.name: kind for kind in kinds.facts.kinds}
+    places = list[PlaceRoom]()
     facts, served, taken, count = kinds.facts, kinds.served, set[str](), sum(one.count for one in users)
     ordered = {(one.place, one.account, one.user) for one in pilots if one.deadline is not None}
     shared = {place for place, users_of in Counter(place for place, _, _ in ordered).items() if users_of > 1}
@@ -296,9 +296,8 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
         rooms = dict[str, RoomFor]()
         for place in np.unique(at[new]).tolist():
             runs = tuple(some[one].run for one in np.flatnonzero(found.gone & (at == place)))
-            made, name = named(mine, found.jobs[place]), mine.places[place].name
-            places.append(PlaceRoom(name, tuple(made.items()), runs))
-            rooms |= dict.fromkeys(runs, RoomFor(name, tuple((asked[kind], number) for kind, number in made.items())))
+            places.append(PlaceRoom(room_for(mine, mine.places[place].name, found.jobs[place]), runs))
+            rooms |= dict.fromkeys(runs, places[-1].room)
         replaced.append(_part(user, [(rows[old].tolist(), rows[new].tolist())], rooms))
         cycle -= replaced[-1][0].cores_given
         taken |= {one.place for one, goes in zip(some, new) if goes}

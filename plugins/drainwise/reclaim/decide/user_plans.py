@@ -112,7 +112,8 @@ def user_plans(
         parts[int(rows.user[row])].append((int(rows.pilot[row]), int(chosen.cores[row]), int(chosen.together[row])))
     whole = gone[gone < len(table)]
     whole = whole[np.lexsort((whole, rows.claim[whole] / chosen.cores[whole], whose[whole]))]
-    ordered = orders_of(chosen.table, np.searchsorted(chosen.of, whole), _rooms(chosen.made, left))
+    rooms = {} if chosen.made is None else {run: one.room for one in chosen.made.places for run in one.runs}
+    ordered = orders_of(chosen.table, np.searchsorted(chosen.of, whole), rooms)
     of_able, of_orders = (
         np.searchsorted(some, np.arange(len(users) + 1)).tolist() for some in (whose[chosen.of], whose[whole])
     )
@@ -268,15 +269,6 @@ def orders_of(
         )
         for one, way, waste, room in zip(chosen, ways, promised, (rooms.get(one.pilot.run) for one in chosen))
     )
-
-
-def _rooms(made: RoomMade | None, left: DemandLeft | None) -> dict[str, RoomFor]:
-    """Return what each pilot makes room for, by its run."""
-    if made is None or left is None:
-        return {}
-    kinds = {kind.name: kind for kind in left.facts.kinds}
-    each = [(one, RoomFor(one.place, tuple((kinds[name], jobs) for name, jobs in one.jobs))) for one in made.places]
-    return {run: room for place, room in each for run in place.runs}
 
 
 def with_kept_rooms(

@@ -20,16 +20,28 @@ administrator's, a job_submit plugin's): it is left alone, and a pilot that has 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from drainwise.facts import fact
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD, PROCESSES
 from drainwise.pilotad.observation import Observation, observation_in, observation_text
-from drainwise.pilotad.report import CONTRADICTORY, FRESH, GLIDEIN, INCOMPLETE, OBSERVED, STALE, PilotReport
+from drainwise.pilotad.report import (
+    BELIEVED_STANDINGS,
+    CONTRADICTORY,
+    FRESH,
+    GLIDEIN,
+    INCOMPLETE,
+    OBSERVED,
+    STALE,
+    PilotReport,
+)
 from drainwise.pilotad.values import BELIEVED, decimal_text, unix_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import Any
+
+    from drainwise.slurm.jobs.job import SlurmJob
 
 VERSION = 1
 LONGEST = 1024
@@ -168,6 +180,12 @@ def published_in(comment: str) -> Published | None:
     return Published(job, start, node, *first, known, parts, version) if len(parts) <= MOST_OTHERS else None
 
 
+def published_of(job: SlurmJob) -> Published | None:
+    """Return what stands in a job's AdminComment of its run as it is; None when that is of another run, or nothing."""
+    found = published_in(job.admin_comment)
+    return found if found is not None and (found.job, found.start) == (job.number, job.start) else None
+
+
 def _report_in(keys: object) -> tuple[PilotReport, str] | None:
     """Read a report and its standing; None when it has no heartbeat."""
     seen = unix_time(keys.get("heartbeat")) if isinstance(keys, dict) else None
@@ -216,3 +234,56 @@ def _text(value: float | str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return decimal_text(value) if isinstance(value, float) and math.isfinite(value) else str(value)
+
+
+# The report of a run of several nodes: of its first node alone, or the sum of one from each node.
+#
+# One process may steer all nodes and report from the first one: that report stands for all cores. Once another node
+# has reported, there is a pilot on each, and the run's figures are their sum; while one of them is silent or its report
+# is not fresh, nothing is known of the whole, and the run has a report without figures.
+
+
+def whole_report(published: Published, cores: Mapping[str, int]) -> PilotReport:
+    """Return the report of the whole run; cores: of the run by node, {} where there is but one. Pure."""
+    if not published.others:
+        return published.report
+    parts = [NodeReport(published.node, published.report, published.standing), *published.others]
+    oldest = PilotReport(min(one.report.heartbeat for one in parts))
+    is_whole = {one.node for one in parts} == set(cores) and len(parts) == len(cores)
+    if not is_whole or any(one.standing not in BELIEVED_STANDINGS for one in parts):
+        return oldest
+    reports, of = [one.report for one in parts], [cores[one.node] for one in parts]
+    needed: list[tuple[Any, ...]] = [
+        (
+            *(one.used_cpu, one.last_job_start, one.first_exp_job_end, one.add_uncom_time, one.add_final_exp_waste),
+            one.last_exp_job_end if one.last_exp_job_end is not None else one.last_max_job_end,
+        )
+        for one in reports
+    ]
+    if any(None in values for values in needed):
+        return oldest
+    # What idles on one node until the last has ended counts as well: the pieces come back together, and a node whose
+    # payloads have all ended idles until the last one of all. Both sums of core-seconds belong to the latest start and
+    # to the earliest and latest end of all.
+    used, started, first, spent, waste, last = zip(*needed)
+    spent_in_all = sum(before + busy * (max(started) - at) for before, busy, at in zip(spent, used, started))
+    idle = sum(
+        known + (all_of_it - busy) * (begin - min(first)) + all_of_it * (max(last) - end)
+        for known, all_of_it, busy, begin, end in zip(waste, of, used, first, last)
+    )
+
+    longest = [one.last_max_job_end for one in reports]
+    factors = [one.priority_factor for one in reports if one.priority_factor is not None]
+    postpone = [one.can_postpone_last_job for one in reports]
+    return PilotReport(
+        oldest.heartbeat,
+        used_cpu=float(sum(used)),
+        last_job_start=int(max(started)),
+        first_exp_job_end=int(min(first)),
+        last_exp_job_end=int(max(last)),
+        last_max_job_end=None if None in longest else max(one for one in longest if one is not None),
+        add_uncom_time=float(spent_in_all),
+        add_final_exp_waste=float(idle),
+        priority_factor=max(factors, default=None),
+        can_postpone_last_job=None if None in postpone else any(postpone),
+    )

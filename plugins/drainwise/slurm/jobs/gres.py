@@ -89,13 +89,8 @@ def gres_per_node(said: Sequence[str], ranks: int, nodes: int) -> Gres:
     node, job, rank, socket = said
     nodes = max(1, nodes)
     found: dict[str, int] = {}
-    asked: Iterable[tuple[str, int, int]] = (
-        (node, 1, 1),
-        (job, 1, nodes),
-        (rank, -(-max(1, ranks) // nodes), 1),
-        (socket, 1, 1),
-    )
-    for text, times, over in asked:
+    per_node = -(-max(1, ranks) // nodes)
+    for text, times, over in ((node, 1, 1), (job, 1, nodes), (rank, per_node, 1), (socket, 1, 1)):
         for name, count in gres_in(text):
             found[name] = max(found.get(name, 0), -(-count * times // over))
     return tuple(sorted(found.items()))

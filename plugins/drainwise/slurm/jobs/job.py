@@ -18,8 +18,9 @@ from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, of_glidein
 from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.facts.errors import ActionRefused
 from drainwise.pilotad.values import LATEST
+from drainwise.slurm import ENDLESS
 from drainwise.slurm.jobs.gres import Gres
-from drainwise.slurm.jobs.states import RUNNING
+from drainwise.slurm.jobs.values import ENDLESS_MINUTES, RUNNING
 
 MOST_CORES, MOST_NODES, MOST_TASKS = 1 << 24, 1 << 16, 1 << 22
 """More than any job of a Slurm has: 65,536 nodes and 4 million tasks are its own limits."""
@@ -41,7 +42,7 @@ class SlurmJob:
     * array: the array's number, None for a job of none; task: this one's. tasks: how many wait together here, of which
       no more may start than the array may have running at a time (at_once; None: all).
     * het: the number of the heterogeneous job that it belongs to; het_offset: which component it is.
-    * states: see `states`. reason: why it waits, in Slurm's word.
+    * states: see `values`. reason: why it waits, in Slurm's word.
     * cores: 0 where nobody asked. node_count: of a waiting job the fewest nodes that will do. node: its nodes, as Slurm
       writes them. whole_nodes: it shares no node; user_alone: it shares one with jobs of its own user alone.
     * limit: minutes, None without limit; at least ENDLESS_MINUTES for what an order makes of that.
@@ -178,3 +179,68 @@ def client_of(job: SlurmJob, rules: ClientRules | None, is_glidein: bool = False
     if rules:
         found = rules.profile_of({USER: (job.user,), ACCOUNT: (job.account,), **dict(traits_of(job))})
     return of_glidein(found, rules) if is_glidein else found
+
+
+# A lease lasts from a run's start to its end (EndTime). slurmctld keeps no earlier end, so two things tell of one
+# that was shortened:
+# * The time limit, for the snapshot and for orders, which may see the job for the first time. Slurm makes it the whole
+#   minutes that a new end needs, so a lease that ends before its limit is over was shortened. An end on the minute
+#   could not be known from a lease of that length: `sooner_end` sets none.
+# * The granted end, for a node's agent, which keeps it since the job began. So the agent tells a job of every lease
+#   that ends before that, also of one that somebody else has shortened to the minute.
+
+_MINUTE = 60
+_MORE, _LESS = 29, 89  # s
+
+
+def is_shortened(job: SlurmJob) -> bool:
+    """Decide by its time limit whether a run was made to end sooner."""
+    if job.start is None or job.end is None or job.limit is None:
+        return False
+    return job.end < job.start + job.limit * _MINUTE
+
+
+def shortened_end(job: SlurmJob, granted: int | None) -> int | None:
+    """Return the end of a run that ends before the `granted` end (UNIX s, None: without end); None for another one."""
+    if job.end is None or job.start is None:
+        return None
+    return job.end if job.end < (job.start + ENDLESS if granted is None else granted) else None
+
+
+def granted_by_limit(job: SlurmJob) -> int | None:
+    """Return the end that the time limit grants, UNIX s; None without end.
+
+    An order that is older than this look has made the limit the whole minutes up to the new end: still after that end.
+    """
+    if job.start is None or job.limit is None or job.limit >= ENDLESS_MINUTES:
+        return None
+    return job.start + job.limit * _MINUTE
+
+
+def lease_end(job: SlurmJob) -> int | None:
+    """Return the end of a run, UNIX s; None without end: Slurm gives it a year then."""
+    return None if job.end is None or job.end - (job.start or 0) >= ENDLESS else job.end
+
+
+def sooner_end(start: int, end: int | None, deadline: int) -> int:
+    """Return the end to set so that the run is gone by `deadline` and is seen to be shortened; all UNIX s.
+
+    `end` is None for a lease without end. Raises ActionRefused when the lease ends before `deadline`.
+    """
+    if end is not None and deadline > end:
+        raise ActionRefused(f"its lease ends by {end} already; an order cannot move it later to {deadline}")
+    sooner = deadline if end is None else min(deadline, end - 1)
+    return sooner - 1 if (sooner - start) % _MINUTE == 0 else sooner
+
+
+def steps_to(end: int, wanted: int) -> list[int]:
+    """Return the ends (UNIX s) to set one after the other so that the last is `wanted` and the time limit stays.
+
+    With each new end Slurm changes the time limit by the difference and half a minute, in whole minutes cut towards 0:
+    smaller changes leave it as it is.
+    """
+    steps = []
+    while end != wanted:
+        end = min(wanted, end + _MORE) if end < wanted else max(wanted, end - _LESS)
+        steps.append(end)
+    return steps

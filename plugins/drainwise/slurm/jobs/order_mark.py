@@ -35,12 +35,8 @@ _WHOLE = re.compile(r'\{"drainwise":[a-zA-Z0-9_".,:+-]{1,580}\}')
 def entries_in(comment: str) -> dict[str, str]:
     """Return the ends (UNIX s as text, 0 without end) by job in the mark of a comment."""
     found = _ORDERS.search(comment) if is_ours(comment) else None
-    return dict(_pair(entry) for entry in found[1].split(",") if entry) if found else {}
-
-
-def _pair(entry: str) -> tuple[str, str]:
-    job, _, end = entry.partition(":")
-    return job, end
+    pairs = (entry.partition(":") for entry in found[1].split(",") if entry) if found else ()
+    return {job: end for job, _, end in pairs}
 
 
 def unmarked(comment: str) -> str:

@@ -22,7 +22,7 @@ from drainwise.slurm.jobs.admin_comment import (
     Published,
     comment_text,
     is_ours,
-    published_in,
+    published_of,
 )
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
@@ -62,7 +62,7 @@ def wanted_comment(
     one's, and waits for that. own_cores: of the run on this node; the first one's report is about these where others
     report, too.
     """
-    stands = None if facts.single else _stands(facts)
+    stands = None if facts.single else published_of(facts)
     if stands is not None and stands.others and is_first and own_cores:
         cores = own_cores
     if seen is not None and report is not None:
@@ -86,12 +86,6 @@ def _text(published: Published) -> str | None:
         return comment_text(published)
     except ValueError:
         return None
-
-
-def _stands(facts: SlurmJob) -> Published | None:
-    """Return what stands there of this run."""
-    found = published_in(facts.admin_comment)
-    return found if found is not None and (found.job, found.start) == (facts.number, facts.start) else None
 
 
 def _with_part(stands: Published, facts: SlurmJob, part: NodeReport, heartbeat_limit: int) -> str | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
-from drainwise.slurm.jobs.states import states_of
-from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, whole
+from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, states_of, whole
 
 TOGETHER = 64
 """Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is
@@ -54,29 +54,24 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
     A number that turns out to mean a whole array, or a heterogeneous job, is asked for again by its label; the label
     is what to ask for from then on. Raises PoolUnreachable when slurmctld does not answer, or only in part.
     """
-    blocks = _run(commands, asked, nodes)
+    shows = (*(f"show job {name}" for name in asked.values()), *(f"show node {node}" for node in nodes))
+    blocks = answers(commands, shows)
     again = {job: label for job, block in zip(asked, blocks) if (label := _better_label(block, job, asked[job]))}
     answer = understood(blocks, asked, nodes)
     if not again:
         return answer
-    second = understood(_run(commands, again, ()), again)
+    second = understood(answers(commands, [f"show job {name}" for name in again.values()]), again)
     unclear = (answer.unclear - again.keys()) | second.unclear
     return JobAnswer({**answer.jobs, **second.jobs}, unclear, answer.cpus, answer.features)
 
 
-def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
-    """Return the answer to each question, the jobs' first."""
-    shows = [f"show job {name}" for name in asked.values()] + [f"show node {node}" for node in nodes]
-    return answers(commands, shows)
-
-
-def answers(commands: SlurmCommands, shows: list[str], *options: str) -> list[str]:
+def answers(commands: SlurmCommands, shows: Sequence[str], *options: str) -> list[str]:
     """Return the answer to each line, such as `show job 17`; options: more of scontrol's. Raises PoolUnreachable."""
     parts = [shows[first : first + TOGETHER] for first in range(0, len(shows), TOGETHER)]
     return [block for part in parts for block in _answers(commands, part, options)]
 
 
-def _answers(commands: SlurmCommands, shows: list[str], options: tuple[str, ...]) -> list[str]:
+def _answers(commands: SlurmCommands, shows: Sequence[str], options: tuple[str, ...]) -> list[str]:
     mark = f"m{os.urandom(12).hex()}n"
     # Without --local scontrol asks for the federation before each job: as many calls again.
     answer = commands.start("scontrol", "--oneliner", "--local", *options, stdin=questions(shows, mark)).answer()
@@ -95,7 +90,7 @@ def _better_label(block: str, job: str, asked: str) -> str:
     return label if label.startswith((f"{job}_", f"{job}+")) and label != asked else ""
 
 
-def questions(shows: list[str], mark: str) -> str:
+def questions(shows: Sequence[str], mark: str) -> str:
     """Return the lines for scontrol's standard input; `show hostnames` prints a mark without asking anybody."""
     lines = [line for number, show in enumerate(shows) for line in (f"show hostnames {mark}{number}", show)]
     return "\n".join([*lines, f"show hostnames {mark}{len(shows)}", ""])

@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.gres import Gres, gres_in, gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
-from drainwise.slurm.jobs.states import PENDING, RUNNING, reason_in
-from drainwise.slurm.jobs.values import memory_in, nodes_of, waiting_tasks
+from drainwise.slurm.jobs.values import PENDING, RUNNING, memory_in, nodes_of, reason_in, waiting_tasks
 
 Record = Mapping[str, object]
 
@@ -50,14 +49,10 @@ def jobs_in(answer: bytes) -> list[SlurmJob]:
         first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
         text = str(first.get("description") or first.get("error") or "no reason given")
         raise PoolUnreachable(f"squeue failed: {text[:200]}")
-    read = _flagged if _is_flagged(document) else plain_number
-    return [job_in(record, read, "squeue --json printed") for record in records]
-
-
-def _is_flagged(document: Record) -> bool:
     meta = document.get("meta")
     plugin = meta.get("plugin") if isinstance(meta, dict) else None
-    return isinstance(plugin, dict) and "data_parser" in plugin
+    read = _flagged if isinstance(plugin, dict) and "data_parser" in plugin else plain_number
+    return [job_in(record, read, "squeue --json printed") for record in records]
 
 
 def plain_number(value: object) -> int | None:

@@ -15,8 +15,18 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.gres import Gres, gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
-from drainwise.slurm.jobs.states import PENDING, RUNNING, reason_in, states_of
-from drainwise.slurm.jobs.values import mebibytes_in, memory_in, minutes_in, nodes_of, waiting_tasks, whole
+from drainwise.slurm.jobs.values import (
+    PENDING,
+    RUNNING,
+    mebibytes_in,
+    memory_in,
+    minutes_in,
+    nodes_of,
+    reason_in,
+    states_of,
+    waiting_tasks,
+    whole,
+)
 
 _OWN_FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "StartTime", "EndTime", "PriorityLong", "RestartCnt"),

@@ -1,17 +1,15 @@
-"""Numbers, times, memory and lists of tasks as Slurm's commands write them."""
+"""The states, numbers, times, memory and lists of tasks of Slurm's jobs, as its commands write them."""
 
 from __future__ import annotations
 
 import functools
 import re
 
-from drainwise.facts.units import parse_amount
+from drainwise.facts.units import parse_amount, parse_clock
 
 ENDLESS_MINUTES = 1 << 31
 """The least of the time limits that Slurm makes of none when a lease without end gets one: thousands of years."""
 
-_LIMIT = re.compile(r"(?:(?:(\d{1,7})-)?(\d{1,3}):)?(\d{1,2}):(\d\d)")
-_CPU = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 _TRES_MEMORY = re.compile(r"(?:^|,)mem=([^,]*)")
 _TRES_COUNT = {name: re.compile(rf"(?:^|,){name}=([0-9]{{1,9}})(?:,|$)") for name in ("cpu", "node")}
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
@@ -31,20 +29,13 @@ def minutes_in(limit: str) -> int | None:
     """
     if limit == "INVALID":
         return ENDLESS_MINUTES
-    match = _LIMIT.fullmatch(limit)
-    if match is None:
-        return None
-    days, hours, minutes, _ = (int(part or 0) for part in match.groups())
-    return (days * 24 + hours) * 60 + minutes
+    found = parse_clock(limit) if ":" in limit else None
+    return None if found is None else int(found // 60)
 
 
 def cpu_seconds(text: str) -> float | None:
     """Return `[days-[hours:]]minutes:seconds` in s; None for another text, and for 0: then nobody measured it."""
-    match = _CPU.fullmatch(text)
-    if match is None:
-        return None
-    days, hours, minutes, seconds = match.groups()
-    return int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds) or None
+    return (parse_clock(text) if ":" in text else None) or None
 
 
 def bytes_of(text: str) -> int | None:
@@ -85,3 +76,64 @@ def waiting_tasks(text: str) -> tuple[int, int | None]:
     for first, last, step in _TASKS.findall(tasks):
         count += (int(last) - int(first)) // max(1, int(step or 1)) + 1 if last else 1
     return max(1, count), whole(most, 12) or None
+
+
+RUNNING, PENDING, COMPLETING, CONFIGURING, SUSPENDED = "RUNNING", "PENDING", "COMPLETING", "CONFIGURING", "SUSPENDED"
+
+_RUNS = frozenset({CONFIGURING, "RESIZING", "SIGNALING", "STOPPED"})
+WAITS = frozenset({PENDING, "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
+"""States of a job that waits, for the first time or again."""
+ALIVE = frozenset({RUNNING, SUSPENDED, *_RUNS})
+"""States of a run that is on its node and is not being ended. One that is suspended has given its cores to others."""
+BY_ITSELF = frozenset({"COMPLETED", "FAILED"})
+"""States of a run that nobody ended: its script did, well or badly."""
+NODE_FAILED = frozenset({"NODE_FAIL", "BOOT_FAIL"})
+LOST = NODE_FAILED | {"PREEMPTED", "REVOKED"}
+"""States of a run that ended through no doing of the job's: nothing is known of how it would have ended."""
+ENDED = LOST | BY_ITSELF | {"CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY"}
+
+_RESOURCES = "Resources"
+# Sentences in the place of a word, by how they begin. Of the nodes that would do some take no jobs, or those of a
+# reservation are full: that is a lack of room.
+_SENTENCES = {
+    "Nodes required for job are DOWN, DRAINED or reserved": _RESOURCES,
+    "ReqNodeNotAvail, May be reserved for other job": _RESOURCES,
+    "Job's account not permitted": "AccountNotAllowed",
+    "Job's QOS not permitted": "QOSNotAllowed",
+    "User's group not permitted": "PartitionConfig",
+}
+_OF_A_PARTITION = ("Partition", "AccountNotAllowed", "QOSNotAllowed")
+_FOR_ROOM = {_RESOURCES, "Priority"}
+# Slurm's words for what is no lack of room, up to 26.05: limits by their first letters, the others as they are.
+_FOR_ELSE = re.compile(
+    r"(Assoc|QOS|Max|Partition|JobHeld|BurstBuffer|Reservation|Association)\w+|None|Prolog|Dependency(NeverSatisfied)?|"
+    "NvidiaImexChannels|BeginTime|Licenses|ReqNodeNotAvail|SchedDefer|FrontEndDown|NodeDown|BadConstraints|"
+    "SystemFailure|JobLaunchFailure|NonZeroExitCode|RaisedSignal|TimeLimit|InactiveLimit|InvalidAccount|InvalidQOS|"
+    "Cleaning|AccountNotAllowed|JobHoldMaxRequeue|JobArrayTaskLimit|DeadLine|AccountingPolicy|FedJobLock|OutOfMemory|"
+    "Constraints|MpiPortsBusy|"
+)
+
+_BENEATH = {**dict.fromkeys(_RUNS, RUNNING), **dict.fromkeys(WAITS, PENDING)}
+
+
+@functools.lru_cache
+def states_of(word: str) -> frozenset[str]:
+    """Return a job's states by the only one that is shown: that one, and what the job is beneath it."""
+    return frozenset({word, _BENEATH.get(word, word)})
+
+
+def reason_in(text: str) -> str:
+    """Return Slurm's word for why a job waits: a sentence begins with it (`ReqNodeNotAvail, …`), but for some."""
+    found = (word for sentence, word in _SENTENCES.items() if text.startswith(sentence))
+    return next(found, None) or text.partition(",")[0]
+
+
+def waits_for_room(reason: str, planned: str, several: bool = False) -> bool | None:
+    """Decide whether a job waits for room, by Slurm's word; None where that is not known.
+
+    A sentence or a word that is not known says nothing: then it counts that the scheduler has planned the job on nodes.
+    several: it is for several partitions: then a word about a partition tells of one, while another may take the job.
+    """
+    if reason in _FOR_ROOM or (several and reason.startswith(_OF_A_PARTITION)):
+        return True
+    return False if _FOR_ELSE.fullmatch(reason) else bool(planned) or None

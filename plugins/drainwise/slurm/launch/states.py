@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.launch.backend import DONE, RUNNING, SIGNALLED, VANISHED, WAITING, JobState, tag_of
-from drainwise.slurm.jobs.states import ENDED, LOST, WAITS
-from drainwise.slurm.jobs.values import cpu_seconds
+from drainwise.slurm.jobs.values import ENDED, LOST, WAITS, cpu_seconds
 
 QUEUE = (
     *("squeue", "--noheader", "--all", "--me", "--states=all"),

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from drainwise.common.bounded_call import ForkedChild
+from drainwise.node.hook import write_whole
 
 Send = Callable[[bytes], None]
 Task = TypeVar("Task")
@@ -165,13 +166,8 @@ def _as_user(identity: Identity, step: Callable[[Send], None], pipe: int) -> int
         become(identity)
     except NotDroppedError:
         return NOT_DROPPED
-    step(lambda data: _write(pipe, data))
+    step(lambda data: write_whole(pipe, data))
     return DONE
-
-
-def _write(pipe: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(pipe, data) :]
 
 
 def _receive(pipes: list[int], end: float) -> dict[int, tuple[bytes, bool]]:

@@ -22,9 +22,8 @@ from drainwise.node.settings import NodeSettings
 from drainwise.node.site_notice import take_all
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm import LEASE
-from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.lease_change import granted_by_limit
-from drainwise.slurm.jobs.states import ALIVE
+from drainwise.slurm.jobs.job import SlurmJob, granted_by_limit
+from drainwise.slurm.jobs.values import ALIVE
 from drainwise.slurm.node.environment import is_node_name
 from drainwise.slurm.node.facts import NodeRecord, host_side, job_side
 from drainwise.slurm.node.host_list import first_host

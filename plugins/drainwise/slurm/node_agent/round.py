@@ -20,8 +20,7 @@ from drainwise.node.site_notice import SiteNotice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.admin_comment import without_directories_text
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import client_of
-from drainwise.slurm.jobs.lease_change import lease_end, shortened_end
+from drainwise.slurm.jobs.job import client_of, lease_end, shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask

@@ -181,7 +181,7 @@ def startds(uid: int, jobs: Collection[str]) -> dict[str, list[str]]:
         try:
             if os.stat(f"/proc/{pid}").st_uid != uid or read_bounded(f"/proc/{pid}/comm", 64) != _STARTD:
                 continue
-            job = _job_of(f"/proc/{pid}")
+            job = _job_of(pid)
         except OSError:
             continue  # it has just ended
         if job in jobs and len(found.setdefault(job, [])) < MOST_STARTDS:
@@ -217,11 +217,11 @@ def _local_directories(pids: Sequence[str]) -> Generator[int, None, None]:
                 yield directory
 
 
-def _job_of(process: str) -> str:
-    parts = read_bounded(f"{process}/cgroup", _LIMIT).replace(b"\n", b"/").split(b"/")
+def _job_of(pid: str) -> str:
+    parts = read_bounded(f"/proc/{pid}/cgroup", _LIMIT).replace(b"\n", b"/").split(b"/")
     jobs = [part[4:] for part in parts if part.startswith(b"job_") and part[4:].isdigit()]
     if not jobs:
-        words = read_bounded(f"{process}/environ", _LIMIT).split(b"\0")
+        words = read_bounded(f"/proc/{pid}/environ", _LIMIT).split(b"\0")
         jobs = [word.partition(b"=")[2] for word in words if word.startswith((b"SLURM_JOB_ID=", b"SLURM_JOBID="))]
     return jobs[0].decode("ascii", "replace") if jobs else ""
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from drainwise.facts.errors import PoolError
 from drainwise.facts.units import clock
-from drainwise.pool.closing import PREFIX, Closing
+from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.slurm.jobs.commands import SlurmCommands
 
 _OURS = re.compile(rf"^ReservationName=({PREFIX}\S+)", re.MULTILINE)
@@ -32,29 +32,26 @@ class SlurmClosings:
         if self._is_settled and not closings:
             return []
         answer = self._commands.ask("scontrol", "--oneliner", "show", "reservation")
-        present, done, faults = set(_OURS.findall(answer)), list[str](), list[PoolError]()
+        present = set(_OURS.findall(answer))
+        done: list[tuple[str, PoolError | bool]] = []
         wanted = {f"{PREFIX}{_PLAIN.sub('-', one.name)}": one for one in closings}
         for name in sorted(present - wanted.keys()):
-            self._order(f"reservation {name} is deleted", done, faults, "delete", f"ReservationName={name}")
+            done.append((f"reservation {name} is deleted", self._ordered("delete", f"ReservationName={name}")))
         for name in sorted(wanted.keys() - present):
             one = wanted[name]
             nodes = ",".join(sorted(one.nodes))
-            self._order(
-                f"reservation {name} is made: its nodes start nothing that could run beyond {clock(one.by)}",
-                done,
-                faults,
+            made = self._ordered(
                 *("create", "reservation", f"ReservationName={name}", f"StartTime=uts{one.by}", "Duration=infinite"),
                 *(f"Nodes={nodes}", "Users=root", "Flags=maint,ignore_jobs"),
             )
-        self._is_settled = not (wanted or faults)
-        if faults and not done:
-            raise faults[0]
-        return done
+            words = f"reservation {name} is made: its nodes start nothing that could run beyond {clock(one.by)}"
+            done.append((words, made))
+        self._is_settled = not wanted and all(answer is True for _, answer in done)
+        return carried_out(done)
 
-    def _order(self, words: str, done: list[str], faults: list[PoolError], *arguments: str) -> None:
+    def _ordered(self, *arguments: str) -> PoolError | bool:
         try:
             self._commands.order("scontrol", *arguments)
         except PoolError as fault:
-            faults.append(fault)
-        else:
-            done.append(words)
+            return fault
+        return True

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from drainwise.common.printable import one_line
 from drainwise.pool.amounts import NOTHING, Amounts, amounts
 from drainwise.pool.job_kinds import JobKind, kind_name, merged
-from drainwise.slurm.cluster.constraint import is_met
-from drainwise.slurm.cluster.limits import Allowance, Asked, Bound, Holder
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import MAGNETIC, ClusterRules, Submitter
 from drainwise.slurm.jobs.gres import Gres, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.node.host_list import hosts
-from drainwise.slurm.pool.node_classes import NodeClass, NodeClasses
+from drainwise.slurm.pool.limits import Allowance, Asked, Bound, Holder
+from drainwise.slurm.pool.node_classes import NodeClass, NodeClasses, is_met
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.rules import MAGNETIC, ClusterRules, Submitter
 
 _MIB = 1 << 20
 _SHOWN = 5
@@ -111,10 +110,11 @@ class SlurmDemand:
         """
         facts = (job.partitions, job.user, job.account, job.qos, job.user_alone, job.unknown)
         if facts not in self._whose:
-            unknown, alone = self._unknown_of(job), job.user if self._is_alone(job, job.partitions) else ""
-            whose = self._numbers.setdefault((unknown, self._submitter(job), alone), len(self._numbers))
-            known = self._rules.partitions
-            tier = max((known[name].tier for name in job.partitions if name in known), default=0)
+            alone, who = job.user if self._is_alone(job, job.partitions) else "", self._submitter(job)
+            known = [self._rules.partitions[name] for name in job.partitions if name in self._rules.partitions]
+            unknown = job.unknown or next(filter(None, (one.unknown(who) for one in known)), "")
+            whose = self._numbers.setdefault((unknown, who, alone), len(self._numbers))
+            tier = max((one.tier for one in known), default=0)
             self._whose[facts] = whose, unknown, tier
         return self._whose[facts]
 
@@ -123,7 +123,7 @@ class SlurmDemand:
 
         The jobs are given in the order of the queue.
         """
-        if not self._rules.limits.left:
+        if not self._rules.limits:
             return tasks
         alike = (id(want), job.limit, job.partitions, job.qos, job.user, job.account)
         if alike not in self._bounds:
@@ -149,12 +149,6 @@ class SlurmDemand:
         """Decide whether a job shares its nodes with jobs of its own user alone, in whichever of these partitions."""
         known = self._rules.partitions
         return job.user_alone or all(name in known and known[name].user_alone for name in partitions)
-
-    def _unknown_of(self, job: SlurmJob) -> str:
-        """Return what is not known of a job so that nobody knows where it could start, "" when all is."""
-        known, who = self._rules.partitions, self._submitter(job)
-        missing = (known[name].unknown(who) for name in job.partitions if name in known)
-        return job.unknown or next(filter(None, missing), "")
 
     def _wanted(self, job: SlurmJob) -> Wanted:
         spots, in_the_way = self._spots(job)

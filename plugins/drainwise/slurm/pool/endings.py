@@ -9,8 +9,7 @@ from drainwise.pool.facts import Ending
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import label_and_start, run_name
 from drainwise.slurm.jobs.squeue_lines import FIELDS, jobs_in_states
-from drainwise.slurm.jobs.states import BY_ITSELF, NODE_FAILED
-from drainwise.slurm.jobs.values import cpu_seconds
+from drainwise.slurm.jobs.values import BY_ITSELF, NODE_FAILED, cpu_seconds
 from drainwise.slurm.node.host_list import hosts
 
 _TOGETHER = 500  # jobs in one question
@@ -63,7 +62,13 @@ class SlurmEndings:
                 jobs = ",".join(labels[first : first + _TOGETHER])
                 found.update(endings_in(self._commands.ask(*words, f"--jobs={jobs}")))
         except PoolUnreachable:
-            found = self._remembered()
+            found = {}
+            # What slurmctld remembers, where there is no accounting or it does not answer: no CPU time.
+            for job in jobs_in_states(self._commands, "all"):
+                if job.states & _NOT_ENDED or job.start is None or job.end is None:
+                    continue
+                run, was_ended = run_name(job.label, job.start), not job.states & BY_ITSELF
+                found[run] = Ending(run, job.end, was_ended, by_others=bool(job.states & NODE_FAILED))
         wanted = set(runs)
         return {run: ending for run, ending in found.items() if run in wanted}
 
@@ -84,16 +89,6 @@ class SlurmEndings:
             there = (job for job in known if job.node and not set(hosts(job.node)).isdisjoint(nodes))
             found = [(job.account, (job.start or 0, job.end or 0, job.cores)) for job in there]
         return [(account, run) for account, run in found if since <= run[0] <= run[1]]
-
-    def _remembered(self) -> dict[str, Ending]:
-        """Ask slurmctld for what it remembers, where there is no accounting or it does not answer: no CPU time."""
-        endings = {}
-        for job in jobs_in_states(self._commands, "all"):
-            if job.states & _NOT_ENDED or job.start is None or job.end is None:
-                continue
-            run, was_ended = run_name(job.label, job.start), not job.states & BY_ITSELF
-            endings[run] = Ending(run, job.end, was_ended, by_others=bool(job.states & NODE_FAILED))
-        return endings
 
 
 def _label(run: str) -> str:

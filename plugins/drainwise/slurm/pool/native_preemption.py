@@ -16,7 +16,7 @@ warning alone (the QOS's GraceTime and signals).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.slurm.jobs.commands import SHOW_CONFIG, SlurmCommands, settings_in
@@ -64,15 +64,20 @@ class SlurmPreemption:
         if settings.get("preempttype") != "preempt/qos":
             raise ActionRefused("[slurm] native_preemption = yes needs PreemptType=preempt/qos")
         states = jobs_in_states(self._commands)
-        self._must_run(states, label, start)
+        state = _run_in(states, label, start)
+        if state is None:
+            raise RunEnded(f"{run} does not run any more")
+        if state.het is not None:
+            raise ActionRefused(f"{run} is part of a heterogeneous job: it is no pilot")
         # First the others, so that at no moment one of them is worth less than the chosen one.
-        self._set_priority(to_protect(states, label, exempt_from(settings.get("preemptparameters", ""))), PROTECTED)
-        self._set_priority([label], EXPOSED)
+        others = to_protect(states, label, exempt_from(settings.get("preemptparameters", "")))
+        self._send(f"update JobId={one} Priority={PROTECTED}\n" for one in others)
+        self._send([f"update JobId={label} Priority={EXPOSED}\n"])
         try:
             after = jobs_in_states(self._commands)
         except PoolUnreachable as fault:
             raise OrderUnanswered(str(fault)) from None
-        state = next((one for one in after if (one.label, one.start) == (label, start)), None)
+        state = _run_in(after, label, start)
         if state is not None and state.priority != EXPOSED:
             raise OrderUnanswered(
                 f"{run}: slurmctld has {state.priority} as its priority after it was set to {EXPOSED}", run
@@ -81,25 +86,11 @@ class SlurmPreemption:
     def settle(self) -> list[str]:
         """Give jobs that were preempted (or requeued otherwise) and wait again their own priority; their labels."""
         labels = to_release(jobs_in_states(self._commands, "PENDING"))
-        self._release(labels)
+        self._send(f"release {label}\n" for label in labels)
         return labels
 
-    @staticmethod
-    def _must_run(states: Sequence[SlurmJob], label: str, start: int) -> None:
-        state = next((one for one in states if (one.label, one.start) == (label, start)), None)
-        if state is None:
-            raise RunEnded(f"{label}@{start} does not run any more")
-        if state.het is not None:
-            raise ActionRefused(f"{label}@{start} is part of a heterogeneous job: it is no pilot")
-
-    def _set_priority(self, labels: Sequence[str], priority: int) -> None:
-        """Set numbers, all of them ours, so they may go through scontrol's standard input: one process for all."""
-        self._send(f"update JobId={label} Priority={priority}\n" for label in labels)
-
-    def _release(self, labels: Sequence[str]) -> None:
-        self._send(f"release {label}\n" for label in labels)
-
     def _send(self, lines: Iterable[str]) -> None:
+        """Give orders of numbers and labels, all of them ours, through scontrol's standard input: one process."""
         text = "".join(lines)
         if not text:
             return
@@ -109,3 +100,7 @@ class SlurmPreemption:
             raise
         except ActionRefused:
             return  # a job that has ended since is refused, and the others are not: what counts is read back
+
+
+def _run_in(states: Iterable[SlurmJob], label: str, start: int) -> SlurmJob | None:
+    return next((one for one in states if (one.label, one.start) == (label, start)), None)

@@ -16,7 +16,7 @@ from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.scontrol_jobs import ask, name_and_comment
 from drainwise.slurm.jobs.squeue_json import jobs_in
-from drainwise.slurm.jobs.states import PENDING, RUNNING
+from drainwise.slurm.jobs.values import PENDING, RUNNING
 
 COMMAND = ("scontrol", "--oneliner", "show", "job")
 MOST_UNCLEAR = 256

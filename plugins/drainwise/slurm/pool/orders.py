@@ -17,11 +17,9 @@ from dataclasses import replace
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, PoolUnreachable, RunEnded
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
-from drainwise.slurm.jobs.job import SlurmJob, label_and_start, run_name
-from drainwise.slurm.jobs.lease_change import is_shortened, sooner_end, steps_to
+from drainwise.slurm.jobs.job import SlurmJob, is_shortened, label_and_start, run_name, sooner_end, steps_to
 from drainwise.slurm.jobs.squeue_lines import current_run
-from drainwise.slurm.jobs.states import PENDING
-from drainwise.slurm.jobs.values import ENDLESS_MINUTES
+from drainwise.slurm.jobs.values import ENDLESS_MINUTES, PENDING
 
 REQUEUE, CANCEL = "requeue", "cancel"
 _LONGEST_REASON = 200

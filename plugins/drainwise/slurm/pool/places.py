@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from drainwise.common.printable import one_line
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Piece
 from drainwise.pool.job_kinds import Place
-from drainwise.slurm.cluster.allocations import Allocation
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import ClusterRules, NodeReservation
-from drainwise.slurm.jobs.gres import Gres, with_shards
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.gres import Gres, gres_in, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.scontrol_jobs import answers
+from drainwise.slurm.node.host_list import hosts
 from drainwise.slurm.pool.demand import Wanted, amounts_of, shared_cores
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.rules import MAINTENANCE, ClusterRules, NodeReservation
 
 UNBOUNDED_MEMORY = 1 << 30
 """MiB that a node has for whoever reckons with it, where Slurm was not told what it has."""
@@ -115,7 +120,8 @@ def places_of(
         if node.name in classes:
             shared = {name: rules.partitions[name].cpus_on(node.sockets) or 0 for name in bounded & node.partitions}
             more = [(shared_cores(name), cores) for name, cores in shared.items()]
-            total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres, more)
+            had = UNBOUNDED_MEMORY if node.memory is None else node.memory
+            total = amounts_of(node.cpus, had if memory else 0, node.gres, more)
             used_gres = with_shards(node.used_gres, (node.gres,))
             in_use = amounts_of(node.cpus - node.unused, node.used_memory if memory else 0, used_gres)
             place = Place(node.name, node.name, classes[node.name], total.minus(in_use), total)
@@ -141,10 +147,6 @@ def _times(room: Amounts, need: Amounts) -> int:
     return min((had.get(name, 0) // amount for name, amount in need.named()), default=0)
 
 
-def _memory_of(node: SlurmNode) -> int:
-    return UNBOUNDED_MEMORY if node.memory is None else node.memory
-
-
 def closures_of(reservations: Iterable[NodeReservation], nodes: Iterable[str], now: int) -> tuple[Closure, ...]:
     """Return the reservations of whole nodes that are ahead.
 
@@ -154,7 +156,90 @@ def closures_of(reservations: Iterable[NodeReservation], nodes: Iterable[str], n
     found = []
     for one in reservations:
         if one.start > now and not one.active and not one.floats and one.nodes & known:
-            what = "maintenance" if one.is_maintenance else "reserved for others"
+            what = "maintenance" if MAINTENANCE in one.flags else "reserved for others"
             reason = f"{what}: Slurm's reservation {one_line(one.name, _LONGEST)}"
             found.append(Closure(one.name, one.nodes & known, one.start, one.end, reason))
     return tuple(found)
+
+
+# Ask what runs of several nodes have on each of them: no list of jobs says that, only `scontrol --details show job`.
+#
+# One question for each such run, once: what a run has does not change while its nodes and cores stay the same. The
+# answer mixes facts with what users chose, so it counts only when it adds up to what the list of jobs says.
+
+MOST = 512
+"""Runs that are asked for at a time; each costs slurmctld about a millisecond. The others' turn comes later."""
+_PART = re.compile(r" Nodes=(\S{1,4096}) CPU_IDs=([0-9,-]{1,4096}) Mem=([0-9]{1,12}) GRES=(\S{0,4096})")
+
+
+@dataclass(frozen=True)
+class NodeShare:
+    """What a run has on one node: cores, memory in MiB, generic resources."""
+
+    node: str
+    cores: int
+    memory: int
+    gres: Gres = ()
+
+
+Allocation = tuple[NodeShare, ...]
+
+
+def allocation_in(block: str, job: SlurmJob) -> Allocation:
+    """Read what a run has on each of its nodes; () where that does not add up to its nodes and cores."""
+    found: list[NodeShare] = []
+    try:
+        for nodes, numbers, memory, gres in _PART.findall(block):
+            held = gres_in(gres)
+            found += [NodeShare(node, _count(numbers), int(memory), held) for node in hosts(nodes)]
+        names = hosts(job.node)
+    except ValueError:
+        return ()
+    is_whole = sorted(one.node for one in found) == sorted(names) and sum(one.cores for one in found) == job.cores
+    return tuple(found) if is_whole else ()
+
+
+def _count(numbers: str) -> int:
+    """Return how many numbers are in a list such as `0-3,8`. Raises ValueError."""
+    count = 0
+    for part in numbers.split(","):
+        first, dash, last = part.partition("-")
+        count += int(last if dash else first) - int(first) + 1
+    return count
+
+
+class Allocations:
+    """What is known of the runs of several nodes."""
+
+    def __init__(self, commands: SlurmCommands) -> None:
+        self._commands = commands
+        self._known: dict[tuple[object, ...], Allocation] = {}
+
+    def of(self, jobs: Iterable[SlurmJob]) -> Mapping[int, Allocation]:
+        """Return what each running job of several nodes or components has on its nodes, by its number.
+
+        One that ended meanwhile, or that nobody could be asked for, is absent.
+        """
+        wanted = {_run(job): job for job in jobs if job.runs and not job.single}
+        self._known = {run: known for run, known in self._known.items() if run in wanted}
+        new = [run for run in wanted if run not in self._known][:MOST]
+        if new:
+            try:
+                questions = [f"show job {_only(wanted[run])}" for run in new]
+                blocks = answers(self._commands, questions, "--details")
+            except PoolUnreachable:
+                blocks = []  # the snapshot's own questions say whether slurmctld answers
+            for run, block in zip(new, blocks):
+                found = allocation_in(block, wanted[run])
+                if found:
+                    self._known[run] = found
+        return {wanted[run].number: known for run, known in self._known.items()}
+
+
+def _only(job: SlurmJob) -> str:
+    """Return what scontrol takes for this job alone; a component's number lies as far from the first one's."""
+    return job.label if job.het is None else f"{job.het}+{job.number - job.het}"
+
+
+def _run(job: SlurmJob) -> tuple[object, ...]:
+    return job.number, job.start, job.node, job.cores

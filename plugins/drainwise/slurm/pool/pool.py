@@ -13,16 +13,14 @@ from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules
 from drainwise.siteconfig.node_sections import SlurmSection
-from drainwise.slurm.cluster.allocations import Allocations
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.lease_change import lease_end
+from drainwise.slurm.jobs.job import SlurmJob, lease_end
 from drainwise.slurm.jobs.order_mark import OrderMarks
 from drainwise.slurm.pool.closing import SlurmClosings
 from drainwise.slurm.pool.endings import SlurmEndings
-from drainwise.slurm.pool.identity import with_identities
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
+from drainwise.slurm.pool.places import Allocations
 from drainwise.slurm.pool.snapshot import snapshot_of
 from drainwise.slurm.pool.transport import SlurmTransport, Transport
 
@@ -77,9 +75,9 @@ class SlurmPool:
         exposed = (EXPOSED,) if self._is_native else ()
         several = self._allocations.of(answers.jobs)
         asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        found = snapshot_of(*asked, several, self._clients, self._scope)
+        found = snapshot_of(*asked, several, self._clients, self._scope, self._identity)
         self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
-        return with_identities(found, answers.jobs, self._identity)
+        return found
 
     def _require_known_accounts(self, accounts: frozenset[str]) -> None:
         """Raise PoolUnreachable, once, where accounts of the snapshot before are gone: the answer may have been cut."""
@@ -145,10 +143,8 @@ class SlurmPool:
 
     def _mark_changed(self, snapshot: Snapshot) -> list[str]:
         """Mark the nodes of runs whose lease has changed since, by whomever; what could not be done, in words."""
-        changed = []
-        for pilot in snapshot.pilots:
-            if self._is_changed(pilot) and not pilot.cannot and not pilot.leaving:
-                changed.append(pilot)
+        mine = (pilot for pilot in snapshot.pilots if not pilot.cannot and not pilot.leaving)
+        changed = [pilot for pilot in mine if self._is_changed(pilot)]
         faults = []
         for pilot in changed[:MOST_MARKED]:
             try:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.shares import LEAST_WEIGHT, Branch
@@ -21,6 +23,7 @@ WORST = 1e6
 _LARGEST = 1e18  # of shares, and of core-seconds; sums and ratios of those are numbers still
 
 
+@dataclass(frozen=True)
 class Shares:
     """The tree of accounts below Slurm's root account.
 
@@ -28,20 +31,19 @@ class Shares:
     account above each. usage: decayed core-seconds of each. users: of each account, shares and usage of its users.
     """
 
-    def __init__(
-        self,
-        root: Branch,
-        sharing: Mapping[str, str],
-        above: Mapping[str, str],
-        usage: Mapping[str, float],
-        users: Mapping[str, Mapping[str, tuple[float, float]]],
-    ) -> None:
-        self._root, self._sharing, self._above, self._usage, self._users = root, sharing, above, usage, users
-        self._ratios = dict(_ratios(root, 1.0, usage, usage[root.name]))
+    root: Branch
+    sharing: Mapping[str, str]
+    above: Mapping[str, str]
+    usage: Mapping[str, float]
+    users: Mapping[str, Mapping[str, tuple[float, float]]]
+
+    @cached_property
+    def _ratios(self) -> Mapping[str, float]:
+        return dict(_ratios(self.root, 1.0, self.usage, self.usage[self.root.name]))
 
     def sharing_account(self, account: str) -> str:
         """Return the account whose share counts for jobs of `account`: itself where Slurm does not know it."""
-        return self._sharing.get(account, account)
+        return self.sharing.get(account, account)
 
     def knows(self, account: str) -> bool:
         """Return whether an account has a share of its own."""
@@ -50,12 +52,12 @@ class Shares:
     @property
     def accounts(self) -> frozenset[str]:
         """All accounts of the tree."""
-        return frozenset(self._sharing)
+        return frozenset(self.sharing)
 
     def lineage(self, account: str) -> tuple[str, ...]:
         """Return an account and those above it, up to the root; itself alone where Slurm does not know it."""
         found = [account]
-        while (above := self._above.get(found[-1])) is not None:
+        while (above := self.above.get(found[-1])) is not None:
             found.append(above)
         return tuple(found)
 
@@ -74,7 +76,7 @@ class Shares:
         """
         known = {name: need for name, need in needs.items() if name in self._ratios}
         outside = {name: need for name, need in needs.items() if name not in known}
-        owed = dict(self._root.owed(max(0.0, cores - math.fsum(outside.values())), known))
+        owed = dict(self.root.owed(max(0.0, cores - math.fsum(outside.values())), known))
         return {**{name: owed.get(name, 0.0) for name in known}, **outside}
 
     def own(self, cores: float, needs: Mapping[str, float]) -> dict[str, float]:
@@ -85,10 +87,10 @@ class Shares:
     def user_priorities(self) -> dict[str, float]:
         """Return each user's part of its account's usage over its part of the shares there; of several the worst."""
         priorities: dict[str, float] = {}
-        for account, users in self._users.items():
+        for account, users in self.users.items():
             shares = math.fsum(share for share, _ in users.values())
             for user, (share, usage) in users.items():
-                ratio = _ratio(usage, self._usage[account], share, shares)
+                ratio = _ratio(usage, self.usage[account], share, shares)
                 priorities[user] = max(priorities.get(user, 0.0), ratio)
         return priorities
 

@@ -20,20 +20,25 @@ from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
-from drainwise.pool.job_kinds import Place
-from drainwise.pool.node_versions import counted
+from drainwise.pool.identity import IdentityRules, identity_of
+from drainwise.pool.notices import counted
 from drainwise.pool.scope import in_scope
-from drainwise.slurm.cluster.allocations import Allocation
-from drainwise.slurm.cluster.node_line import SlurmNode
-from drainwise.slurm.cluster.rules import ClusterRules
-from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
-from drainwise.slurm.jobs.job import SlurmJob, client_of, run_name, traits_of
-from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
-from drainwise.slurm.jobs.node_reports import whole_report
-from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
+from drainwise.slurm.jobs.admin_comment import lacks_directories, published_of, whole_report
+from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
+from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
-from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, nodes_of_user, pieces_of, places_of
+from drainwise.slurm.pool.node_line import SlurmNode
+from drainwise.slurm.pool.places import (
+    Allocation,
+    closures_of,
+    cores_by_node,
+    holdings,
+    nodes_of_user,
+    pieces_of,
+    places_of,
+)
+from drainwise.slurm.pool.rules import ClusterRules
 from drainwise.slurm.pool.shares import Shares
 
 HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it ([scope NAME] multi_node lets it)"
@@ -64,6 +69,7 @@ def snapshot_of(
     allocations: Mapping[int, Allocation] = MappingProxyType({}),
     clients: ClientRules | None = None,
     scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
+    identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
 ) -> Snapshot:
     """Return the snapshot that the answers make at `now` (UNIX s).
 
@@ -71,7 +77,8 @@ def snapshot_of(
     it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
     rules: how nodes are shared, and with whom. allocations: what jobs of several nodes have on each, by number.
     clients: which pilots are of which kind of client. scope: which jobs may be ordered; those of several nodes
-    that have reported nothing only where it says so.
+    that have reported nothing only where it says so. identity: the site's rules for who sent a pilot, by the name and
+    the comment of its job: its submitter wrote them, or a CE.
     Raises PoolUnreachable when the answers cannot be whole.
     """
     odd = [job for job in jobs if job.odd]
@@ -84,11 +91,43 @@ def snapshot_of(
     holds = holdings(on_one_node, nodes, rules)
     pieces = pieces_of(allocations, classes.class_of, rules)
     on_nodes, joined = _joined([job for job in jobs if job.node], pieces, scope)
-    runs = (
-        _pilot(job, shares, now, grace, exposed, why, classes, holds, joined, clients, bool(scope))
-        for job, why in ((job, _why_not(job, draining, joined, scope)) for job in on_nodes)
-    )
-    pilots = tuple(pilot for pilot in runs if pilot is not None)
+
+    tells = identity.comment is not None or identity.job_name is not None
+
+    def run_of(job: SlurmJob) -> Pilot | None:
+        """Return the run of a job; None for one that does not run, or that is only about to."""
+        completing = COMPLETING in job.states and bool(job.node)
+        start = now if completing and job.start is None else job.start  # one that Slurm requeues has no start any more
+        if start is None or not (job.runs or completing) or job.cores < 1:
+            return None
+        cannot = _why_not(job, draining, joined, scope)
+        published, end, parts = published_of(job), lease_end(job), joined.get(job.number, ())
+        may_have_order = end is not None and cannot in {"", NO_DIRECTORIES} and not completing
+        has_order = may_have_order and is_shortened(job) and (end or 0) <= now + grace
+        return Pilot(
+            run=run_name(job.label, start),
+            name=job.label,
+            node=job.node,
+            account=shares.sharing_account(job.account),
+            user=job.user,
+            cores=job.cores,
+            started=min(start, now) if completing else start,
+            lease_end=now if completing else end,
+            report=None if published is None else whole_report(published, cores_by_node(parts)),
+            seen=None if published is None else published.seen,
+            contradictory=published is not None and published.standing == CONTRADICTORY,
+            deadline=end if has_order else None,
+            leaving=completing or job.priority in exposed,
+            cannot=cannot,
+            place=job.node if job.node in classes.class_of and job.number in holds else "",
+            holds=holds.get(job.number),
+            identity=identity_of({}, (identity.comment, job.comment), (identity.job_name, job.name)) if tells else None,
+            pieces=parts,
+            client=client_of(job, clients).name,
+            traits=traits_of(job) if scope else (),
+        )
+
+    pilots = tuple(pilot for pilot in map(run_of, on_nodes) if pilot is not None)
     pilots_on = {node for pilot in in_scope(pilots, scope) if not pilot.cannot for node in pilot.nodes}
     held: dict[str, list[Amounts]] = defaultdict(list)
     users: dict[str, set[str]] = defaultdict(set)
@@ -104,7 +143,12 @@ def snapshot_of(
     waiting = list(by_whole_nodes(waiting, lambda want, jobs: nodes_of_user(want, jobs, places, users)))
     uses = _uses(jobs, would_run, waiting, shares)
     kinds, left_out = kinds_in(waiting)
-    fitting = {place.name for place in places if _fits_any(place, waiting)}
+    wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
+    fitting = {  # what they have free serves a job that waits, if only as a part of what it needs
+        place.name
+        for place in places
+        if any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
+    }
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
     needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
     want_some = {**needs, **dict.fromkeys({shares.sharing_account(job.account) for job in would_run}, 1.0)}
@@ -150,17 +194,11 @@ def _owed(
     return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
 
 
-def _fits_any(place: Place, waiting: Iterable[WaitingTasks]) -> bool:
-    """Decide whether what a place has free serves a job that waits, if only as a part of what it needs."""
-    wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
-    return any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
-
-
 def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
     """Count the versions by the comments of what runs: of each node the one that is not older than another."""
     newest: dict[str, tuple[int, str]] = {}
     for job in jobs:
-        said = _published(job) if job.runs else None
+        said = published_of(job) if job.runs else None
         if said is not None:
             newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
     return counted(version for _, version in newest.values())
@@ -170,7 +208,7 @@ def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequ
     """Say why a job cannot get an order, "" when it can."""
     if job.het is not None:
         return HETEROGENEOUS
-    if not job.single and _published(job) is None and not _may_end_whole(job, scope):
+    if not job.single and published_of(job) is None and not _may_end_whole(job, scope):
         return SEVERAL_NODES
     if not job.single and job.number not in pieces:
         return UNKNOWN_PIECES
@@ -297,60 +335,4 @@ def _account(name: str, use: _Use, owed: float, share: float, shares: Shares) ->
         priority=shares.priority_of(name),
         cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
         cores_share=share,
-    )
-
-
-def _published(job: SlurmJob) -> Published | None:
-    """Return what its node published of this run."""
-    found = published_in(job.admin_comment)
-    return found if found is not None and (found.job, found.start) == (job.number, job.start) else None
-
-
-def _pilot(
-    job: SlurmJob,
-    shares: Shares,
-    now: int,
-    grace: int,
-    exposed: Collection[int],
-    cannot: str,
-    classes: NodeClasses,
-    holds: Mapping[int, Amounts],
-    pieces: Mapping[int, tuple[Piece, ...]],
-    clients: ClientRules | None,
-    has_scope: bool,
-) -> Pilot | None:
-    """Return the run of a job; None for one that does not run, or that is only about to."""
-    completing = COMPLETING in job.states and bool(job.node)
-    start = now if completing and job.start is None else job.start  # one that Slurm requeues has no start any more
-    if start is None or not (job.runs or completing) or job.cores < 1:
-        return None
-    published = _published(job)
-    end = lease_end(job)
-    has_order = (
-        end is not None
-        and cannot in {"", NO_DIRECTORIES}
-        and not completing
-        and is_shortened(job)
-        and end <= now + grace
-    )
-    return Pilot(
-        run=run_name(job.label, start),
-        name=job.label,
-        node=job.node,
-        account=shares.sharing_account(job.account),
-        user=job.user,
-        cores=job.cores,
-        started=min(start, now) if completing else start,
-        lease_end=now if completing else end,
-        report=None if published is None else whole_report(published, cores_by_node(pieces.get(job.number, ()))),
-        seen=None if published is None else published.seen,
-        contradictory=published is not None and published.standing == CONTRADICTORY,
-        deadline=end if has_order else None,
-        leaving=completing or job.priority in exposed,
-        cannot=cannot,
-        place=job.node if job.node in classes.class_of and job.number in holds else "",
-        holds=holds.get(job.number),
-        pieces=pieces.get(job.number, ()),
-        client=client_of(job, clients).name,
-        traits=traits_of(job) if has_scope else (),
     )

@@ -22,18 +22,17 @@ from typing import Any, Protocol
 from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.clocks import require_same_clock
-from drainwise.slurm.cluster import limits, node_line, rules
-from drainwise.slurm.cluster.limits import limits_in
-from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
-from drainwise.slurm.cluster.rules import ClusterRules, controller_time, groups_of, rules_in
 from drainwise.slurm.jobs import squeue_lines as job_lines
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.gres import Gres
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.squeue_json import job_in, jobs_in, plain_number, text_in
-from drainwise.slurm.jobs.states import PENDING, states_of
-from drainwise.slurm.pool import shares
+from drainwise.slurm.jobs.values import PENDING, states_of
+from drainwise.slurm.pool import limits, node_line, rules, shares
+from drainwise.slurm.pool.limits import limits_in
+from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
 from drainwise.slurm.pool.old_release import with_details
+from drainwise.slurm.pool.rules import ClusterRules, controller_time, groups_of, rules_in
 from drainwise.slurm.pool.shares import Shares, shares_in
 
 FILTERED_JSON = (23, 2)

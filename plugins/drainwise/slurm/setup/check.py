@@ -6,22 +6,24 @@ Whether orders can be given, too, and whether the site's own hooks, flags and li
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from drainwise.facts.units import format_duration
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, first_few, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
 from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, hooks_of, names_hook
 from drainwise.slurm.setup.own_settings import HOOK_KEYS, LISTS, MANAGED, ConfigLine, release_of, words_of
 
 OLDEST = (22, 5)
+_MANY = 100
 
 
 def judge(facts: ClusterFacts, site: SiteConfig, now: int) -> tuple[Finding, ...]:
@@ -92,6 +94,10 @@ def _accounting(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding
     ):
         severity = OK if facts.text(key) == wanted else MISSING
         yield Finding(severity, key, why, f"{key}={wanted}", facts.text(key))
+    if facts.accounting_fault:
+        why = f"shares and limits are those of before it went: {facts.accounting_fault}"
+        host = facts.text("AccountingStorageHost") or "its machine"
+        yield Finding(MISSING, "slurmdbd", why, f"systemctl start slurmdbd   # on {host}")
     # AdminComment and SystemComment, which we use, are always stored.
     kept = "the reports (AdminComment) and reasons (SystemComment) are kept whatever is set"
     yield Finding(OK, "AccountingStoreFlags", kept, value=facts.text("AccountingStoreFlags"))
@@ -123,15 +129,24 @@ def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
     foreign = [job.label for job in facts.single if not is_ours(job.admin_comment)]
     if foreign:
         why = "an AdminComment of somebody else is left alone, so these pilots count as silent"
-        yield Finding(MISSING, "AdminComment", why, 'scontrol update JobId=N AdminComment=""', first_few(foreign))
+        line = f'scontrol update JobId={",".join(foreign[:_MANY])} AdminComment=""'
+        yield Finding(MISSING, "AdminComment", why, line, first_few(foreign))
     settled = facts.settled(now)
     reporting = [job for job in facts.single if published_in(job.admin_comment) is not None]
     if reporting:
         yield Finding(OK, "reports", "nodes publish what pilots report", value=f"{len(reporting)} jobs")
     elif settled:
         why = "not one running job has a report: no pilot reports, or no node's agent runs"
-        line = "systemctl status drainwise-node-agent"
+        line = "systemctl enable --now drainwise-node-agent   # on each node"
         yield Finding(MISSING, "reports", why, line, f"{len(settled)} jobs")
+
+
+def _drained(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
+    for nodes, reason in facts.drained:
+        if re.search(r"\b(prolog|epilog)\b", reason, re.IGNORECASE):
+            why = "Slurm drained it for its prolog or epilog: first do there what `drainwise doctor` says"
+            line = f"scontrol update NodeName={nodes} State=RESUME"
+            yield Finding(MISSING, "drained nodes", why, line, f"{nodes}: {reason}")
 
 
 def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
@@ -150,7 +165,10 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     mode = site.slurm.vacate.upper()
     line = f"PreemptType=preempt/qos\nPreemptMode={mode}"
     yield Finding(OK if preempt == "preempt/qos" else MISSING, "PreemptType", why, line, preempt)
-    yield from _release(facts, site)
+    named = site.slurm.release
+    if named is not None and (named >= MIN_EXEMPT_SINCE) != (facts.release >= MIN_EXEMPT_SINCE):
+        why = f"[slurm] release = {named} in the site file is another one: the rendered lines do not fit"
+        yield Finding(DANGEROUS, "release", why, f"release = {facts.release}", facts.text("SLURM_VERSION"))
     if facts.release >= MIN_EXEMPT_SINCE:
         yield from _exemption(facts)
     elif not any("within" in qos.modes for qos in facts.qos):
@@ -160,14 +178,6 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     if not any(qos.preempts or "within" in qos.modes for qos in facts.qos):
         why = "no QOS may preempt another: nobody is ever preempted"
         yield Finding(MISSING, "QOS Preempt", why, "sacctmgr modify qos OWED set Preempt=PILOTS")
-
-
-def _release(facts: ClusterFacts, site: SiteConfig) -> Iterator[Finding]:
-    """Judge whether `drainwise config slurm` renders for this release, if the site says for which one."""
-    named = site.slurm.release
-    if named is not None and (named >= MIN_EXEMPT_SINCE) != (facts.release >= MIN_EXEMPT_SINCE):
-        why = f"[slurm] release = {named} in the site file is another one: the rendered lines do not fit"
-        yield Finding(DANGEROUS, "release", why, f"release = {facts.release}", facts.text("SLURM_VERSION"))
 
 
 def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
@@ -185,7 +195,11 @@ def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
         yield Finding(OK, "PreemptParameters", "only chosen runs can be preempted", line, value)
 
 
-RENDER = "drainwise config slurm: it merges the lines of drainwise with the site's own"
+FRAGMENT = "drainwise.conf"
+RENDER = (
+    "drainwise config slurm --role controller --out /; scontrol reconfigure"
+    "   # it merges the lines of drainwise with the site's own; the same file belongs on each node"
+)
 
 
 def given_twice(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
@@ -207,6 +221,13 @@ def given_twice(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     if own_hooks and not facts.own.unknown and not facts.own.text("PrologEpilogTimeout") and limit not in {None, UNSET}:
         why = f"the site's own {', '.join(own_hooks)} had no limit, and drains its node when it takes longer than this"
         yield Finding(DANGEROUS, "PrologEpilogTimeout", why, RENDER, str(limit))
+    places = [line.place for line in facts.history.lines if os.path.basename(line.file) == FRAGMENT]
+    if len(set(places)) < len(places):
+        why = f"{FRAGMENT} is included twice, so Slurm runs each prolog and epilog of ours twice"
+        conf = facts.text("SLURM_CONF") or f"{site.slurm.config_dir}/slurm.conf"
+        line = rf"sed -i --follow-symlinks '0,/^ *[Ii]nclude .*{FRAGMENT}/{{//d}}' {conf}; scontrol reconfigure"
+        yield Finding(MISSING, "Include", why, line, f"{len(places) // len(set(places))} times")
+        return
     for key in MANAGED:
         found = [line for line in facts.history.lines if line.key == key.lower()]
         if len(found) > 1:
@@ -223,8 +244,10 @@ def _verdict(key: str, found: Sequence[ConfigLine], facts: ClusterFacts, site: S
         return Finding(OK, key, "Slurm runs all of them", value=where)
     lost = [why for line in found[:-1] if (why := _lost(key, line, facts, site))]
     if lost:
-        why = f"Slurm takes the last of them: {lost[-1]}"
-        return Finding(DANGEROUS, key, why, RENDER, where)
+        why, last = f"Slurm takes the last of them: {lost[-1]}", found[-1]
+        cure = f"sed -i --follow-symlinks {last.number}d {last.file}; scontrol reconfigure"
+        ours = os.path.basename(last.file) == FRAGMENT
+        return Finding(DANGEROUS, key, why, RENDER if ours else cure, where)
     return Finding(OK, key, "Slurm takes the last of them, and nothing of the others is lost", value=where)
 
 
@@ -286,7 +309,7 @@ def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int
             "no job there has a fresh report, and jobs of the same user, account and size have one on other nodes: the"
             " node's agent does not run, or cannot publish"
         )
-        line = "systemctl status drainwise-node-agent   (on the node)"
+        line = "systemctl enable --now drainwise-node-agent   # on the node"
         yield Finding(MISSING, "nodes' agents", why, line, first_few(silent))
 
 
@@ -302,18 +325,11 @@ def _may_always(caller: Caller, facts: ClusterFacts) -> bool:
 
 def _silent_nodes(facts: ClusterFacts, limit: int, now: int) -> list[str]:
     """Return the nodes on which no job has a fresh report, although jobs like theirs have one on other nodes."""
-    fresh = [job for job in facts.single if _is_fresh(job, limit, now)]
-    alike, sound = {_kind(job) for job in fresh}, {job.node for job in fresh}
-    return sorted({job.node for job in facts.settled(now) if job.node not in sound and _kind(job) in alike})
-
-
-def _kind(job: SlurmJob) -> tuple[str, str, int]:
-    return job.user, job.account, job.cores
-
-
-def _is_fresh(job: SlurmJob, limit: int, now: int) -> bool:
-    published = published_in(job.admin_comment)
-    return published is not None and published.report.heartbeat + limit > now
+    kind = attrgetter("user", "account", "cores")
+    reports = [(job, published_in(job.admin_comment)) for job in facts.single]
+    fresh = [job for job, found in reports if found is not None and found.report.heartbeat + limit > now]
+    alike, sound = set(map(kind, fresh)), {job.node for job in fresh}
+    return sorted({job.node for job in facts.settled(now) if job.node not in sound and kind(job) in alike})
 
 
 _RULES: tuple[Rule, ...] = (
@@ -327,4 +343,5 @@ _RULES: tuple[Rule, ...] = (
     _requeue,
     _preemption,
     _reports,
+    _drained,
 )

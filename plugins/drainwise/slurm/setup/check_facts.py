@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.commands import SHOW_CONFIG, UNSET_VALUES, SlurmCommands, settings_in
 from drainwise.slurm.jobs.job import SlurmJob
@@ -35,7 +36,8 @@ class ClusterFacts:
     """The live configuration by lower-case key (where one stands several times, the values with blanks between).
 
     `over_time`: each partition's own OverTimeLimit. `jobs`: all that slurmctld knows. `choice`: what snapshots ask by,
-    None where nobody looked. `history`: what the site has set itself.
+    None where nobody looked. `history`: what the site has set itself. `drained`: nodes that take no jobs, and why.
+    `accounting_fault`: why the accounting does not answer.
     """
 
     config: Mapping[str, str]
@@ -44,6 +46,8 @@ class ClusterFacts:
     jobs: tuple[SlurmJob, ...]
     choice: TransportChoice | None = None
     history: ClusterHistory = field(default_factory=ClusterHistory)
+    drained: tuple[tuple[str, str], ...] = ()
+    accounting_fault: str = ""
 
     @property
     def own(self) -> OwnSettings:
@@ -91,10 +95,19 @@ def collect(site: SiteConfig) -> ClusterFacts:
     config = commands.ask(*SHOW_CONFIG)
     partitions = commands.ask("scontrol", "--oneliner", "show", "partition")
     jobs, settings = SlurmTransport(commands, _SNAPSHOT_SECONDS).answers().jobs, settings_in(config)
-    qos = qos_in(commands.ask(*QOS_COMMAND)) if settings.get("accountingstoragetype") else ()
+    qos, accounting_fault = "", ""
+    try:
+        qos = commands.ask(*QOS_COMMAND) if settings.get("accountingstoragetype") else ""
+    except PoolUnreachable as fault:
+        accounting_fault = str(fault)
+    drained = [line.split("|", 1) for line in commands.ask("sinfo", "-h", "-R", "-o", "%N|%E").splitlines()]
     choice = SlurmTransport(commands, _SNAPSHOT_SECONDS, site.slurm.transport).choice()
     over_time = dict(_PARTITION.findall(partitions))
-    return ClusterFacts(settings, over_time, qos, tuple(jobs), choice, history_of(site, config))
+    return ClusterFacts(
+        *(settings, over_time, qos_in(qos), tuple(jobs), choice, history_of(site, config)),
+        drained=tuple((row[0], row[1]) for row in drained if len(row) == 2),
+        accounting_fault=accounting_fault,
+    )
 
 
 def nodes_of(site: SiteConfig) -> list[str]:

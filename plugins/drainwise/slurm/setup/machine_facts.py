@@ -8,17 +8,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
+from drainwise.doctor.looks import running_processes
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
 from drainwise.pilotad.report import FRESH, SILENT
-from drainwise.pool.finding import OK
+from drainwise.pool.finding import OK, Finding, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.setup.check import caller_of, is_controller, judge_orders
+from drainwise.slurm.setup.check import FRAGMENT, caller_of, is_controller, judge, judge_orders
 from drainwise.slurm.setup.check_facts import ClusterFacts, collect, nodes_of
+from drainwise.slurm.setup.check_machine import controllers_here, judge_node_agent, judge_own_config, unanswered
+from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
 from drainwise.slurm.setup.merge import hooks_of, names_hook
-
-_ENABLE = "include drainwise.conf in slurm.conf, and restart the daemons: docs/slurm.md"
 
 
 def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
@@ -29,9 +30,15 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
     try:
         facts, names = collect(site), nodes_of(site)
     except PoolUnreachable as fault:
-        return BatchFacts("slurm", "Slurm", fault=str(fault))
+        controllers = controllers_here(site)
+        roles = ("controller",) if host.partition(".")[0] in controllers else ()
+        found = (unanswered(str(fault), controllers, host),)
+        return BatchFacts("slurm", "Slurm", roles=roles, agent_here=bool(roles), findings=found)
     here, control = host.partition(".")[0], is_controller(facts, host)
-    is_node = here in {name.partition(".")[0] for name in names}
+    is_node = _is_node(names, host)
+    in_force = _in_force(facts, site)
+    of_cluster = judge(facts, site, now) if control and in_force else ()
+    findings = (*of_cluster, *findings_here(facts, site, names, host))
     jobs = [job for job in facts.single if control or job.node.partition(".")[0] == here]
     return BatchFacts(
         system="slurm",
@@ -40,14 +47,38 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
         roles=(*(("node",) if is_node else ()), *(("controller",) if control else ())),
         agent_here=control,
         daemons=(*(("slurmd", "drainwise-node-agent") if is_node else ()), *(("slurmctld",) if control else ())),
-        in_force=_in_force(facts, site) if is_node or control else None,
-        enable=_ENABLE,
+        in_force=in_force if is_node or control else None,
+        enable=_enable(site, "slurmctld" if control else "slurmd"),
+        findings=tuple(one for one in findings if one.severity != OK),
         whole=control,
         nodes=tuple(nodes_in(jobs, now)),
         standings=standings_in(jobs),
         rights=_rights(facts, site, user, now) if control else None,
         stale_after=site.pilot.stale_after,
     )
+
+
+def findings_here(facts: ClusterFacts, site: SiteConfig, names: Iterable[str], host: str) -> list[Finding]:
+    """Judge what lies and runs on this machine: hooks, space, the node's agent, its slurm.conf. names: of the nodes."""
+    in_force, is_node = _in_force(facts, site), _is_node(names, host)
+    found = judged(host, (judge_hooks,), hook_files(facts, site))
+    found += judged(host, (judge_space,), space_of(site.slurm.runtime_dir))
+    if is_node and in_force:
+        found += judged(host, (judge_node_agent,), {one.name for one in running_processes()})
+    if is_node or is_controller(facts, host):
+        daemon = "slurmctld" if is_controller(facts, host) else "slurmd"
+        found += judged(host, (judge_own_config,), facts, site, in_force, daemon)
+    return found
+
+
+def _is_node(names: Iterable[str], host: str) -> bool:
+    return host.partition(".")[0] in {name.partition(".")[0] for name in names}
+
+
+def _enable(site: SiteConfig, daemon: str) -> str:
+    """Return the commands that put drainwise in force on a machine."""
+    conf = f"{site.slurm.config_dir}/slurm.conf"
+    return rf"sed -i --follow-symlinks '$a\Include {FRAGMENT}' {conf}; systemctl restart {daemon}   # docs/slurm.md"
 
 
 def nodes_in(jobs: Iterable[SlurmJob], now: int) -> Iterator[SeenNode]:

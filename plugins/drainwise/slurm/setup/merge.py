@@ -107,15 +107,11 @@ def lines_of(site: SiteConfig, own: OwnSettings) -> dict[str, str]:
     hooks = hooks_of(site, own)
     lines = {key: hooks[key].value for key in HOOK_KEYS}
     flags = own.words("PrologFlags")
-    lines["PrologFlags"] = "" if _RUNS_ON_ALL_NODES & _lower(flags) else ",".join([*flags, "Alloc"])
+    lines["PrologFlags"] = "" if _RUNS_ON_ALL_NODES & {flag.lower() for flag in flags} else ",".join([*flags, "Alloc"])
     lines["PrologEpilogTimeout"] = _time_limit(site, own, hooks)
     if site.slurm.native_preemption == "yes":
         lines |= _native_lines(site, own)
     return {key: value for key, value in lines.items() if value}
-
-
-def _lower(words: list[str]) -> set[str]:
-    return {word.lower() for word in words}
 
 
 def _time_limit(site: SiteConfig, own: OwnSettings, hooks: Mapping[str, Hook]) -> str:

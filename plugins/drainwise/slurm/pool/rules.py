@@ -16,12 +16,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.cluster.limits import Limits
-from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.jobs.commands import settings_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.values import cores_in, minutes_in, whole
 from drainwise.slurm.node.host_list import hosts
+from drainwise.slurm.pool.limits import Limits
+from drainwise.slurm.pool.node_line import SlurmNode
 
 _NOTHING = {"(null)", "N/A", "ALL", "UNLIMITED", "NONE"}
 
@@ -170,11 +170,6 @@ class NodeReservation:
     accounts: frozenset[str] = frozenset()
 
     @property
-    def is_maintenance(self) -> bool:
-        """Whether the site works on the nodes meanwhile."""
-        return MAINTENANCE in self.flags
-
-    @property
     def floats(self) -> bool:
         """Whether its start is never reached."""
         return FLOATS in self.flags
@@ -275,7 +270,7 @@ class ClusterRules:
     release: tuple[int, ...] = ()
     enforced: frozenset[str] = frozenset()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=dict)
     nodes: frozenset[str] = frozenset()
 
     def on(self, nodes: Iterable[SlurmNode]) -> list[SlurmNode]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 COMMAND = ("scontrol", "--oneliner", "show", "assoc_mgr", "flags=assoc,qos")
 ENFORCED = "limits"
@@ -40,13 +40,8 @@ Limit = tuple[str, str, str]
 """What a limit counts, the name by which another takes its place, and the resource ("" of jobs)."""
 Bound = tuple[Holder, Limit, float]
 """A limit, and how much one task takes of it."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What each limit leaves, by its holder and what it is; without any where Slurm enforces none."""
-
-    left: Mapping[Holder, Mapping[Limit, float]] = field(default_factory=dict)
+Limits = Mapping[Holder, Mapping[Limit, float]]
+"""What each limit leaves, by its holder and what it is; without any where Slurm enforces none."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ def limits_in(answer: str) -> Limits:
             for name, said in _BRACES.findall(block):
                 who = names.get(name, name) if whose == "user" else name  # 22.05 has the number alone
                 found["qos", qos, whose, who] = dict(_left(said, _IN_BRACES))
-    return Limits({holder: left for holder, left in found.items() if left})
+    return {holder: left for holder, left in found.items() if left}
 
 
 def _left(text: str, table: Mapping[str, tuple[str, str]]) -> Iterator[tuple[Limit, float]]:
@@ -98,13 +93,19 @@ class Allowance:
     """What the limits leave, as waiting jobs are counted one after the other in the order of the queue."""
 
     def __init__(self, limits: Limits) -> None:
-        self._left = {holder: dict(left) for holder, left in limits.left.items()}
+        self._left = {holder: dict(left) for holder, left in limits.items()}
         self.held_back: dict[str, int] = {}
         """Tasks that a limit holds back, by the limit in words."""
 
     def bounds(self, asked: Asked, holders: Iterable[Holder]) -> tuple[Bound, ...]:
         """Return the limits of these holders, the first of whom bind most, that bind jobs which ask so."""
-        return tuple((holder, limit, asked.of(limit)) for holder, limit in self._binding(holders))
+        seen: dict[Limit, str] = {}
+        found: list[Bound] = []
+        for holder in holders:
+            level = holder[1] if holder[0] == "qos" else ""
+            binding = (limit for limit in self._left.get(holder, ()) if seen.setdefault(limit, level) == level)
+            found += [(holder, limit, asked.of(limit)) for limit in binding]
+        return tuple(found)
 
     def take(self, tasks: int, bounds: Iterable[Bound]) -> int:
         """Return how many of a job's tasks these limits allow, and count them."""
@@ -120,14 +121,6 @@ class Allowance:
             words = f"{limit[2] or 'jobs'} of {' '.join(filter(None, holder))}"
             self.held_back[words] = self.held_back.get(words, 0) + tasks - allowed
         return allowed
-
-    def _binding(self, holders: Iterable[Holder]) -> Iterator[tuple[Holder, Limit]]:
-        seen: dict[Limit, str] = {}
-        for holder in holders:
-            level = holder[1] if holder[0] == "qos" else ""
-            for limit in self._left.get(holder, ()):
-                if seen.setdefault(limit, level) == level:
-                    yield holder, limit
 
     def _fitting(self, bound: Bound) -> int:
         holder, limit, amount = bound

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
+from drainwise.local.job import LocalJob
 from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
 from drainwise.pilotad.partial_return import (
     NOTHING_RETURNED,
@@ -21,28 +21,8 @@ from drainwise.pilotad.partial_return import (
 from drainwise.pilotad.report import PilotReport
 
 
-class LeasedCores(Protocol):
-    """A job that runs: `cores` on a node since `started`, UNIX s; `run` names this start of it."""
-
-    @property
-    def run(self) -> str:
-        """The name of this run."""
-
-    @property
-    def node(self) -> str:
-        """The node on which it runs."""
-
-    @property
-    def cores(self) -> int:
-        """The cores of its lease."""
-
-    @property
-    def started(self) -> int:
-        """When it started, UNIX s."""
-
-
 def returned_parts(
-    live: Iterable[LeasedCores],
+    live: Iterable[LocalJob],
     reports: Mapping[str, PilotReport],
     now: float,
     heartbeat_limit: int = DEFAULT_HEARTBEAT_LIMIT,
@@ -61,13 +41,13 @@ def returned_parts(
     return found
 
 
-def held_cores(job: LeasedCores, returned: Mapping[str, ReturnedPart]) -> int:
+def held_cores(job: LocalJob, returned: Mapping[str, ReturnedPart]) -> int:
     """Return the cores that a job holds: those of its lease that it has not returned."""
     return job.cores - returned.get(job.run, NOTHING_RETURNED).cores
 
 
 def owed_by_node(
-    live: Iterable[LeasedCores], returned: Mapping[str, ReturnedPart], nodes: Mapping[str, int]
+    live: Iterable[LocalJob], returned: Mapping[str, ReturnedPart], nodes: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the cores by which what jobs hold on a node exceeds it; 0 where nothing does. nodes: their cores."""
     free = dict(nodes)
@@ -78,7 +58,7 @@ def owed_by_node(
 
 
 def cores_gone_without(
-    live: Iterable[LeasedCores],
+    live: Iterable[LocalJob],
     returned: Mapping[str, ReturnedPart],
     reports: Mapping[str, PilotReport],
     owed: Mapping[str, int],
@@ -99,7 +79,7 @@ def cores_gone_without(
     return found
 
 
-def acknowledged(job: LeasedCores, returned: Mapping[str, ReturnedPart], owed: int) -> Acknowledgement | None:
+def acknowledged(job: LocalJob, returned: Mapping[str, ReturnedPart], owed: int) -> Acknowledgement | None:
     """Return what a pilot is told about its statement; None where none is believed. owed: cores by its node."""
     part = returned.get(job.run)
     return None if part is None else acknowledgement(part, job.cores, part.cores + owed)

@@ -1,1 +1,0 @@
-"""Runs beside slurmctld: what the cluster has, its nodes, partitions and reservations, and its rules for jobs."""

@@ -1,0 +1,68 @@
+"""Judge what of Slurm runs on this machine: why slurmctld does not answer, the node's agent, this slurm.conf."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+
+from drainwise.doctor.looks import NODE_AGENT
+from drainwise.facts.errors import ConfigurationError
+from drainwise.pool.finding import MISSING, OK, Finding
+from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.setup.check import FRAGMENT
+from drainwise.slurm.setup.check_facts import ClusterFacts
+from drainwise.slurm.setup.own_settings import read_config
+
+_NO_MUNGE = re.compile(r"munged? is up|munged|Munge encode failed", re.IGNORECASE)
+_OTHER_KEY = re.compile(r"authentication error|Invalid credential|Invalid authentication", re.IGNORECASE)
+KEY = "/etc/munge/munge.key"
+
+
+def controllers_here(site: SiteConfig) -> list[str]:
+    """Return the controllers by this machine's own slurm.conf; nothing where it cannot be read."""
+    try:
+        lines = read_config(f"{site.slurm.config_dir}/slurm.conf")
+    except ConfigurationError:
+        return []
+    return [re.split(r"[.(]", line.value)[0] for line in lines if line.key in {"slurmctldhost", "controlmachine"}]
+
+
+def unanswered(fault: str, controllers: Collection[str], host: str) -> Finding:
+    """Return why Slurm's commands have no answer on `host`, and what to do: munge, its key, or slurmctld. Pure.
+
+    fault: what a command said. controllers: their names, without a domain.
+    """
+    what, there = "slurmctld", next(iter(controllers), "the controller")
+    if _NO_MUNGE.search(fault):
+        return Finding(MISSING, "munge", f"it does not run here: {fault}", "systemctl start munge", machine=host)
+    if _OTHER_KEY.search(fault):
+        why = f"the key here is another one than on {there}, or a clock is off by minutes: {fault}"
+        line = f"scp root@{there}:{KEY} {KEY}; systemctl restart munge   # and compare `date` on both"
+        return Finding(MISSING, "munge", why, line, machine=host)
+    if host.partition(".")[0] in controllers:
+        return Finding(MISSING, what, f"it does not answer: {fault}", f"systemctl start {what}", machine=host)
+    line = f"systemctl start {what}   # on {there}"
+    return Finding(MISSING, what, f"it does not answer: {fault}", line, machine=host)
+
+
+def judge_node_agent(running: Collection[str]) -> Iterator[Finding]:
+    """Judge whether the agent runs on a node, by the names of the daemons that do. Pure."""
+    if NODE_AGENT in running:
+        yield Finding(OK, "node's agent", "it runs")
+        return
+    why = "it does not run: no report of a pilot here is published, and no pilot here receives an order"
+    yield Finding(MISSING, "node's agent", why, f"systemctl unmask {NODE_AGENT}; systemctl enable --now {NODE_AGENT}")
+
+
+def judge_own_config(facts: ClusterFacts, site: SiteConfig, is_in_force: bool, daemon: str) -> Iterator[Finding]:
+    """Judge whether this machine's slurm.conf includes our lines where those of slurmctld are in force. Pure.
+
+    daemon: of Slurm's here. A machine without a slurm.conf of its own has it from slurmctld.
+    """
+    lines, path = facts.history.lines, f"{site.slurm.config_dir}/slurm.conf"
+    if not is_in_force or lines is None or any(os.path.basename(line.file) == FRAGMENT for line in lines):
+        return
+    why = f"it does not include {FRAGMENT}, which is in force: {daemon} here will do without when it starts anew"
+    line = rf"sed -i --follow-symlinks '$a\Include {FRAGMENT}' {path}; systemctl restart {daemon}"
+    yield Finding(MISSING, "slurm.conf", why, line, path)
