@@ -174,7 +174,7 @@ def test_nothing_stale_is_left(installed: Installed) -> None:
         assert machine.run(["drainwise", "--version"], "alice").stdout == f"drainwise {drainwise.__version__}\n"
         assert "No module named 'drainwise.stale'" in machine.run([python, "-c", stale], check=False).stderr
     library = f"{installed.node.root}{LIBRARY}"
-    assert sorted(os.listdir(library)) == ["drainwise", "releases"]
+    assert sorted(os.listdir(library)) == ["drainwise", "releases", "tree"]
     assert len(os.listdir(f"{library}/releases")) == 2
 
 

@@ -78,9 +78,9 @@ class WaitThenKill:
 class Rounds:
     """YARN's ProportionalCapacityPreemptionPolicy with its defaults: the youngest first, some in each round.
 
-    Each round asks the youngest for a part of what is still wanted, and kills them after the wait. YARN looks every 3
-    s, and counts those that it has asked: so a round is the wait. Its dead zone (a queue that is less than a tenth over
-    its share is left alone) is left out: with it YARN would not give all that is owed.
+    Each round asks the youngest for a part of what is still wanted, and kills them after the wait. YARN looks every
+    3 s, and counts those that it has asked: so a round is the wait. Its dead zone (a queue that is less than a tenth
+    over its share is left alone) is left out: with it YARN would not give all that is owed.
     """
 
     def step(self, view: StepView) -> StepDecision:
