@@ -371,6 +371,10 @@ def documented() -> set[str]:
     named |= {"drainwise plan --snapshot", "drainwise reclaim --cores N --by TIME", "drainwise COMMAND --help"}
     named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py
     named |= {"drainwise explain", "drainwise explain JOB", "drainwise features serve", "drainwise doctor --bundle"}
+    named |= {
+        "scripts/panda_figures.py",
+        "scripts/panda_figures.py RECORDS TASKS",
+    }  # tests/estimate/test_panda_figures.py
     named |= {"drainwise config drop --role ROLE", "drainwise check drop"}  # what the page's system does not offer
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
