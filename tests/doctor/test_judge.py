@@ -128,7 +128,7 @@ DISORDERS = {
         replace(NODE, running=NODE.running[:1]),
         "running",
         MISSING,
-        "systemctl start condor",
+        "condor_on -startd",
     ),
     "no answer": (changed(fault="condor_status did not answer"), "running", MISSING, "did not answer"),
     "an agent that does not run": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -70,7 +71,8 @@ def agent_findings(
     from drainwise.cli.agent_place import journal_path, lock_of
     from drainwise.pool.finding import judged
 
-    place = argparse.Namespace(pool=args.system, directory=None, site=args.site, journal=None)
+    file = args.site if args.site and os.path.exists(args.site) else None
+    place = argparse.Namespace(pool=args.system, directory=None, site=file, journal=None)
     lock, journal = lock_of(place).path, journal_path(place)
     facts = facts_of(lock, journal, site.agent.act == "yes", here, service or systemd_manager(), int(time.time()))
     return () if facts is None else judged(machine, (judge,), facts)

@@ -88,7 +88,7 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
     agent: list[AgentLook] = []
     expected.append(tried("the files that were installed", laid_down, ExpectedFiles()))
     for one in batch:
-        if not site_fault:
+        if not site_fault and one.version:  # of one that does not answer nobody knows what it has
             nothing = ExpectedFiles()
             expected.append(tried(f"rendering for {one.system}", partial(_rendered_here, one, site), nothing))
         if one.agent_here:

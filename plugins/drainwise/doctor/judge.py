@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from drainwise.doctor.facts import CLONE, MachineFacts
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
@@ -120,12 +120,18 @@ def _running(facts: MachineFacts) -> Iterator[Finding]:
         missing = [name for name in one.daemons if name not in names]
         if missing:
             why = f"{', '.join(missing)} should run here and does not"
-            unit = "condor" if missing[0].startswith("condor_") else missing[0]
-            yield Finding(MISSING, "running", why, f"systemctl start {unit}")
+            yield Finding(MISSING, "running", why, _start(missing[0], names))
         if one.fault:
             yield Finding(MISSING, "running", f"{one.title} does not answer: {one.fault}")
     for look in facts.agent:
         yield Finding(OK if look.is_sound else MISSING, "running", look.why, look.line)
+
+
+def _start(daemon: str, running: Collection[str]) -> str:
+    """Return the command that starts a daemon where these run: those of HTCondor are started by its master."""
+    if not daemon.startswith("condor_"):
+        return f"systemctl start {daemon}"
+    return f"condor_on -{daemon[len('condor_') :]}" if "condor_master" in running else "systemctl start condor"
 
 
 def _allowed(facts: MachineFacts) -> Iterator[Finding]:

@@ -82,6 +82,10 @@ RESTARTS = "The next reboot will do; -peaceful waits for the end of all jobs the
 """What the two ways to mend it do to a node."""
 
 
+ENABLE = "echo 'DRAINWISE_ENABLED = True' > /etc/condor/config.d/40-drainwise-enabled.conf && condor_reconfig"
+"""What puts drainwise in force on a node with the packages."""
+
+
 def restart_line(node: str) -> str:
     """Return the line by which the startd of a node takes orders."""
     return f"condor_restart -startd -peaceful {node}   (one node after the other, or each node's next reboot)"
@@ -197,6 +201,14 @@ def judge_daemon(daemon: DaemonFacts, site: SiteConfig, wanted: Sequence[Knob]) 
     dangers = judged(daemon.machine, _RULES[daemon.role], daemon, site)
     yield from dangers
     named = {finding.what for finding in dangers}
+    if daemon.role == "execute" and not any(name.startswith("drainwise_") for name in daemon.knobs):
+        why = (
+            "nothing of drainwise is in its configuration: DRAINWISE_ENABLED is not True there (a node with the"
+            " packages), or HTCondor does not read the directory with the drop-in"
+        )
+        place = f"LOCAL_CONFIG_DIR = {daemon.knobs.get('local_config_dir', '')}"
+        yield Finding(MISSING, "drop-in", why, f"{ENABLE}   # on {daemon.machine}", place)
+        return
     for knob in wanted:
         if knob.name not in named:
             value = daemon.knobs.get(knob.name.casefold())

@@ -42,7 +42,7 @@ _AD_TYPES = {
 # What the rules ask beyond the drop-ins' own knobs; the patterns are for knobs whose names the site chose.
 _ASKED = re.compile(
     r".*_hook_job_exit|(.*\.)?settable_attrs_.*|(.*\.)?allow_(administrator|write)(_startd)?|job_execdir_permissions"
-    r"|pilot_reclaim|legacy_allow_semantics|(submit_requirement|job_transform)_.*"
+    r"|pilot_reclaim|local_config_dir|legacy_allow_semantics|(submit_requirement|job_transform)_.*"
     r"|(starter_)?update_interval|machinemaxvacatetime|startd_job_(attrs|exprs)|startd_cron_\w+_(mode|period)"
     r"|preemption_requirements|negotiator_pre_job_rank|group_names|(.*\.)?defrag_(rank|draining_schedule)"
 )

@@ -18,6 +18,7 @@ from drainwise.common.bounded_command import Answer, Running
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
 from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION
+from drainwise.htcondor.setup.check_knobs import ENABLE
 from drainwise.pilotad.attributes import STANDING
 from drainwise.pilotad.report import SILENT
 from drainwise.pool.finding import OK
@@ -29,7 +30,6 @@ _KNOBS = ("DAEMON_LIST", "FULL_HOSTNAME", "CONDOR_VERSION", "DRAINWISE_RUN", "DR
 _ROLES = {"STARTD": "execute", "SCHEDD": "access", "NEGOTIATOR": "central"}
 _COLUMNS = ("Machine", CRON_VERSION, CRON_HEARTBEAT, "MyCurrentTime", STANDING, "State", "PartitionableSlot")
 _PACKAGED = "/etc/condor/config.d/50-drainwise.conf"
-_ENABLE = "echo 'DRAINWISE_ENABLED = True' > /etc/condor/config.d/40-drainwise-enabled.conf && condor_reconfig"
 
 
 def batch_facts(site: SiteConfig) -> BatchFacts | None:
@@ -71,7 +71,7 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
 def _enable(roles: tuple[str, ...]) -> str:
     """Return how drainwise is put in force: by one line, by rendering here, or by what was rendered elsewhere."""
     if os.path.exists(_PACKAGED):
-        return _ENABLE
+        return ENABLE
     if find_spec("jinja2") is None:
         return "drainwise install --tree DIR   (rendered on the central machine: docs/install.md)"
     return f"drainwise config htcondor --role {' '.join(roles[:1])} --out / && condor_reconfig"

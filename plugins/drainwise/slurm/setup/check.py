@@ -336,8 +336,8 @@ _RULES: tuple[Rule, ...] = (
     _version,
     _transport,
     _hooks,
+    given_twice,  # before the limits: of a key that stands twice one line goes
     _prolog_limits,
-    given_twice,
     _accounting,
     _late_deadlines,
     _requeue,

@@ -1,0 +1,215 @@
+"""Things that go wrong on whole machines: `drainwise doctor` names each, and its next step, typed there, helps.
+
+A submission breaks some of them, in turn by the commit; `scripts/test --all-releases` all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import drainwise
+from more_examples import most_of
+from real_daemons.site import CENTRAL
+from turns import commits
+from typed_page import blocks_of
+from whole_sites import (
+    CONDOR_SITE_FILE,
+    NODES,
+    PILOT,
+    PLACE,
+    SITE_FILE,
+    Admin,
+    condor_machines,
+    pip_installs,
+    runs,
+    slurm_machines,
+)
+
+pytestmark = pytest.mark.play
+TURN = "faults on whole machines"
+SECONDS = 120.0
+FEW = 5
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is typed on a machine to break something, what a doctor there says, and what its next step begins with."""
+
+    machine: str
+    breaks: str
+    says: str
+    next: str
+
+
+HOOKS, ETC = "/usr/libexec/drainwise", "/etc/drainwise"
+INSTALL, CONF = "drainwise install --files-only", "/etc/slurm/slurm.conf"
+ADD, OFTEN = "echo Include drainwise.conf >>", "systemctl unmask"
+SLURM = {
+    "a prolog is gone": Fault("node1", "rm -r /etc/slurm/prolog.d", r"50-drainwise: No such file", INSTALL),
+    "a task prolog cannot be run": Fault("node1", f"chmod 644 {HOOKS}/slurm-task-prolog", "mode 0644", "chmod 755"),
+    "a hook is a user's": Fault("node1", "chown alice /etc/slurm/epilog.d/50-drainwise", "dangerous.*epilog", "chown"),
+    "hooks lie open": Fault("node1", f"chmod 777 {HOOKS}", rf"dangerous.*{HOOKS} above it", f"chown root:root {HOOKS}"),
+    "settings are gone": Fault("node1", f"rm {ETC}/node.conf", r"node.conf: No such file", INSTALL),
+    "the package is closed": Fault("node1", "chmod 700 /usr/share/drainwise", "cannot read the package", "chmod a+rX"),
+    "the node's agent is stopped": Fault(
+        "node1", "systemctl stop drainwise-node-agent", "node's agent: it does", OFTEN
+    ),
+    "the node's agent is disabled": Fault(
+        "node1", "systemctl disable --now drainwise-node-agent", "node's agent: it", OFTEN
+    ),
+    "the node's agent has no unit": Fault(
+        "node1", "rm /etc/systemd/system/drainwise-node-agent.service", "node-agent.service: No such file", INSTALL
+    ),
+    "a node leaves our lines out": Fault("node1", f"sed -i /drainwise.conf/d {CONF}", "does not include", "sed"),
+    "munge is stopped": Fault("node1", "systemctl stop munge", "munge: it does not run", "systemctl start munge"),
+    "a node was drained": Fault(
+        CENTRAL, "scontrol update NodeName=node1 State=DRAIN Reason='Prolog error'", "drained nodes", "scontrol update"
+    ),
+    "the cluster leaves our lines out": Fault(
+        CENTRAL, f"sed -i /drainwise.conf/d {CONF}; systemctl restart slurmctld", "does not use drainwise", "sed"
+    ),
+    "our lines stand twice": Fault(CENTRAL, f"{ADD} {CONF}", "is included twice", "sed"),
+    "our lines are gone": Fault(CENTRAL, "rm /etc/slurm/drainwise.conf", r"drainwise.conf: No such file", INSTALL),
+    "hooks get no time": Fault(
+        CENTRAL, f"echo PrologEpilogTimeout=5 >>{CONF}; scontrol reconfigure", "Slurm takes the last", "sed"
+    ),
+    "accounting is stopped": Fault(CENTRAL, "systemctl stop slurmdbd", "slurmdbd: ", "systemctl start slurmdbd"),
+    "slurmctld is stopped": Fault(
+        CENTRAL, "systemctl stop slurmctld", "slurmctld: it does", "systemctl start slurmctld"
+    ),
+    "a comment is another's": Fault(
+        CENTRAL,
+        'scontrol update JobId="$(squeue -h -o %A)" AdminComment=mine',
+        "AdminComment",
+        "scontrol update JobId=",
+    ),
+    "the agent is stopped": Fault(CENTRAL, "systemctl stop drainwise-agent", "not running", "systemctl start"),
+    "the agent is masked": Fault(CENTRAL, "systemctl mask --now drainwise-agent", "nobody holds", OFTEN),
+}
+CONDOR = {
+    "a hook is gone": Fault("node2", f"rm {HOOKS}/prepare-hook", "prepare-hook: No such file", INSTALL),
+    "all hooks are gone": Fault("node2", f"rm -r {HOOKS}", "pilot-cron: No such file", INSTALL),
+    "the cron cannot be run": Fault("node2", f"chmod 644 {HOOKS}/pilot-cron", "mode 0644", "chmod 755"),
+    "settings are gone": Fault("node2", f"rm {ETC}/node.conf", "node.conf: No such file", INSTALL),
+    "a hook is a user's": Fault("node2", f"chown alice {HOOKS}/update-hook", "dangerous.*update-hook", "chown"),
+    "hooks lie open": Fault("node2", f"chmod 777 {HOOKS}", rf"dangerous.*{HOOKS} above it", f"chown root:root {HOOKS}"),
+    "the package is closed": Fault("node2", "chmod 700 /usr/share/drainwise", "cannot read the package", "chmod a+rX"),
+    "it is not enabled": Fault(
+        "node2", "rm /etc/condor/config.d/40-drainwise-enabled.conf; condor_reconfig", "does not use drainwise", "echo"
+    ),
+    "HTCondor is stopped": Fault("node2", "systemctl stop condor", "should run here", "systemctl start condor"),
+    "the startd is off": Fault("node2", "condor_off -startd -fast", "condor_startd should run", "condor_on -startd"),
+    "the negotiator is off": Fault(
+        CENTRAL, "condor_off -negotiator", "condor_negotiator should", "condor_on -negotiator"
+    ),
+    "the agent is stopped": Fault(CENTRAL, "systemctl stop drainwise-agent", "not running", "systemctl start"),
+    "the agent is masked": Fault(CENTRAL, "systemctl mask --now drainwise-agent", "nobody holds", OFTEN),
+}
+
+
+def in_turn(faults: dict[str, Fault]) -> list[Fault]:
+    """Some of them, other ones for each commit; all in a run of everything."""
+    every = list(faults.values())
+    first = commits() * FEW % len(every)
+    return most_of((every * 2)[first : first + FEW], every)
+
+
+def doctor(admin: Admin, machine: str) -> str:
+    """What a doctor says on a machine."""
+    return admin.types("drainwise doctor", machine, check=False)
+
+
+def is_found_and_helped(admin: Admin, fault: Fault) -> None:
+    """Break it, look, type the next step, look again."""
+    admin.types(fault.breaks, fault.machine)
+    found = [""]
+
+    def is_named() -> bool:
+        found[0] = doctor(admin, fault.machine)
+        return re.search(fault.says, found[0]) is not None
+
+    admin.site.wait_for(is_named, SECONDS, fault.says)
+    [step] = re.findall(r"^next: (.*)$", found[0], re.MULTILINE)
+    assert step.startswith(fault.next)
+    admin.types(step, fault.machine)
+    is_sound(admin)
+
+
+def is_sound(admin: Admin) -> None:
+    """On no machine is there anything to mend."""
+    for machine in admin.site.machines:
+        admin.site.wait_for(
+            lambda machine=machine: "next: nothing to mend here" in doctor(admin, machine),  # type: ignore[misc]
+            SECONDS,
+            f"{machine} in order",
+        )
+
+
+@pytest.fixture
+def cluster(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Admin]:
+    """A Slurm cluster with drainwise from packages, by the quick start, and a pilot that reports."""
+    page = "quickstart-slurm.md"
+    with slurm_machines(release) as site:
+        admin = Admin(site, tmp_path_factory)
+        admin.has(drainwise.__version__)
+        [installs], [[central, renders, shows]] = blocks_of(page, "1."), blocks_of(page, "2.")
+        for line in installs:
+            admin.types(line, "node1")
+        admin.types(central)
+        site.write("/etc/drainwise/site.ini", SITE_FILE)
+        for line in (renders, shows):
+            admin.types(line)
+        site.copy_in(site.path(f"{PLACE}/node-tree"), f"{PLACE}/node-tree", node="node1")
+        [[tree], agent], [[include, controller], restart] = blocks_of(page, "3."), blocks_of(page, "4.")
+        for machine in site.machines:
+            admin.types(tree, machine)
+        for line in (*agent, include, *restart):
+            admin.types(line, "node1")
+        for line in (include, controller):
+            admin.types(line)
+        runs(admin, PILOT, "--cpus-per-task=2", "--time=1-0")
+        admin.types("systemctl enable --now drainwise-agent")
+        yield admin
+
+
+@pytest.fixture
+def pool(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Admin]:
+    """An HTCondor pool with drainwise from packages, by the quick start; its startds take orders."""
+    page = "quickstart-htcondor.md"
+    with condor_machines(release) as site:
+        admin = Admin(site, tmp_path_factory)
+        admin.has(drainwise.__version__)
+        [installs], [enables, _], [[central, pip, *_]] = (blocks_of(page, step) for step in ("1.", "2.", "4."))
+        [[restart], token, _] = blocks_of(page, "6.")
+        for node in NODES:
+            for line in (*installs, *enables, *restart.splitlines()):
+                admin.types(line, node)
+        admin.types(central)
+        pip_installs(site, pip)
+        site.write("/etc/drainwise/site.ini", CONDOR_SITE_FILE)
+        for line in (*token, "systemctl enable --now drainwise-agent"):
+            admin.types(line)
+        yield admin
+
+
+@pytest.mark.in_turn(TURN, "Slurm")
+def test_slurm(cluster: Admin) -> None:
+    """Before, between and after, nothing is to be mended on any machine; `check` says the same."""
+    is_sound(cluster)
+    for machine in cluster.site.machines:
+        assert "0 dangerous, 0 missing" in cluster.types("drainwise check slurm", machine)
+    for fault in in_turn(SLURM):
+        is_found_and_helped(cluster, fault)
+
+
+@pytest.mark.in_turn(TURN, "HTCondor")
+def test_htcondor(pool: Admin) -> None:
+    """On a node neither the site file nor bindings are at hand."""
+    is_sound(pool)
+    assert "0 dangerous, 0 missing" in pool.types("drainwise check htcondor", "node2")
+    for fault in in_turn(CONDOR):
+        is_found_and_helped(pool, fault)
