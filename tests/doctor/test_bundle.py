@@ -13,6 +13,7 @@ import pytest
 from drainwise.doctor.bundle import bundle_texts, site_lines, write_bundle
 from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineFacts, Rights, SeenNode
 from drainwise.facts.errors import UsageError
+from drainwise.pool.finding import MISSING, Finding
 from drainwise.siteconfig import SiteConfig, load
 
 SECRET = "Xq7secretQ"
@@ -27,6 +28,7 @@ FACTS = MachineFacts(
             nodes=(SeenNode("wn1.cern.example", "0.2.0", 3), SeenNode("wn2.cern.example", "0.1.0", 9999)),
             rights=Rights(False, f"{SECRET}@cern is not allowed", f"ALLOW_ADMINISTRATOR = {SECRET}@cern"),
             fault=f"condor_status: token of {SECRET}",
+            findings=(Finding(MISSING, "munge", f"said {SECRET}", f"scp root@{SECRET}:x", SECRET, "wn1.cern.example"),),
         ),
     ),
     agent=(AgentLook(False, f"orders of {SECRET} failed", f"see /srv/{SECRET}"),),

@@ -175,7 +175,7 @@ BUDGETS = {
     "journal": Budget(1_908, "journal"),
     "agent": Budget(1_767, "agent agent.export page"),
     "site": Budget(982, "siteconfig systems"),
-    "install": Budget(1_196, "install doctor"),
+    "install": Budget(1_199, "install doctor"),
     "htcondor/node": Budget(950, "htcondor.node"),
     "htcondor/pool": Budget(
         3_271,
@@ -200,7 +200,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_767
+LARGEST_SUM = 45_770
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 

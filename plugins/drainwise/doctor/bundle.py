@@ -98,6 +98,9 @@ def without_people(facts: MachineFacts) -> MachineFacts:
             one,
             rights=None if one.rights is None else dataclasses.replace(one.rights, why=LEFT_OUT, line=""),
             fault=one.fault and LEFT_OUT,
+            findings=tuple(
+                dataclasses.replace(found, why=LEFT_OUT, line="", value="", machine="") for found in one.findings
+            ),
         )
         for one in facts.batch
     )
