@@ -70,12 +70,26 @@ def test_a_configured_pool_has_nothing_to_mend(configured: PoolFacts) -> None:
     assert {finding.machine for finding in findings} == {"node1.pool.test", "node2.pool.test", "central.pool.test"}
 
 
-def test_an_unconfigured_pool_misses_every_knob_and_has_no_danger(unconfigured: PoolFacts) -> None:
-    """Each missing line is given as it must be added, with its reason."""
+ON_SLOTS = {"PilotCronHeartbeat", "PilotReclaimDeadline"}
+
+
+def test_an_unconfigured_pool_is_one_finding_a_node_and_has_no_danger(unconfigured: PoolFacts) -> None:
+    """What puts all of it in force; of other daemons each missing line is given as it must be added."""
     findings = bad(judge(unconfigured, SITE))
     assert {finding.severity for finding in findings} == {MISSING}
+    assert all(finding.why for finding in findings)
+    [node] = [one for one in findings if one.machine == "node1.pool.test" and one.what not in ON_SLOTS]
+    assert (node.what, "DRAINWISE_ENABLED = True" in node.line) == ("drop-in", True)
+
+
+def test_a_node_whose_drop_in_counts_in_part_misses_each_line(unconfigured: PoolFacts) -> None:
+    """Each is given as it must be added, with its reason."""
+    some = {"drainwise_run": "x"}
+    daemons = tuple(dataclasses.replace(one, knobs={**one.knobs, **some}) for one in unconfigured.daemons)
+    findings = bad(judge(dataclasses.replace(unconfigured, daemons=daemons), SITE))
     lines = {finding.line for finding in findings if finding.machine == "node1.pool.test"}
-    assert {knob.line for knob in expected_knobs(SITE, "execute")} <= lines
+    wanted = {knob.line for knob in expected_knobs(SITE, "execute") if knob.name != "DRAINWISE_RUN"}
+    assert wanted <= lines
     assert all(finding.why for finding in findings)
 
 
