@@ -331,6 +331,11 @@ def test_one_launch_runs_once(file: Path) -> None:
     assert process.wait(PATIENCE) == 130
 
 
+def said(ran: subprocess.CompletedProcess[str]) -> list[str]:
+    """Its warnings, but for what is so on a machine without control groups of version 2 for memory."""
+    return [line for line in ran.stderr.splitlines() if "memory is limited for each process" not in line]
+
+
 def test_a_backend_that_is_not_here_is_replaced_by_this_machine(file: Path) -> None:
     """One warning; a job that asks for a partition runs alone."""
     path = write(
@@ -341,7 +346,7 @@ def test_a_backend_that_is_not_here_is_replaced_by_this_machine(file: Path) -> N
     )
     ran = launched(path)
     assert ran.stdout == "3 done\n"
-    assert len(ran.stderr.splitlines()) == 1 and "slurm cannot be used here" in ran.stderr
+    assert len(said(ran)) == 1 and "slurm cannot be used here" in ran.stderr
 
 
 @pytest.mark.parametrize("words", [("--local",), ("-l",), ("--backend", "local")])
@@ -357,7 +362,7 @@ def test_on_this_machine_a_partition_makes_a_job_run_alone(file: Path, words: tu
     )
     ran = launched(path, *words, "--json")
     assert {one["backend"] for one in json.loads(ran.stdout)["jobs"]} == {"local"}
-    assert json.loads(ran.stdout)["counts"]["done"] == 5 and not ran.stderr
+    assert json.loads(ran.stdout)["counts"]["done"] == 5 and not said(ran)
 
 
 def test_options_are_those_of_the_backend_that_they_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

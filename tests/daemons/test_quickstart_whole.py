@@ -105,7 +105,7 @@ def test_slurm(cluster: WholeMachines, tmp_path_factory: pytest.TempPathFactory)
     cluster.wait_for(lambda: reported.search(admin.types(figures)), SECONDS, "the first figures")
     assert re.search(rf"^{pilot} .*\bfresh\b", admin.types(status), re.MULTILINE)
     [[check]] = blocks_of(SLURM_PAGE, "6.")
-    admin.types(check)
+    assert found(admin.types(check, check=False)) == ["agent"], "it is enabled next"
 
     request, _ = ordered(admin, pilot)
     admin.types("systemctl enable --now drainwise-agent")
@@ -134,6 +134,11 @@ def test_slurm(cluster: WholeMachines, tmp_path_factory: pytest.TempPathFactory)
         left = admin.types("find /usr /etc /var -xdev -name '*drainwise*'", machine)
         assert left == ""
     nobody_is_harmed(admin)
+
+
+def found(said: str) -> list[str]:
+    """What a check names that is to be mended."""
+    return re.findall(r"^(?:dangerous|missing) +(\S+) on", said, re.MULTILINE)
 
 
 def process_of(admin: Admin, machine: str) -> str:

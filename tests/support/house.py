@@ -183,7 +183,7 @@ BUDGETS = {
     ),
     "htcondor/setup": Budget(893, "htcondor.setup"),
     "slurm/node": Budget(1_893, "slurm.node slurm.node_agent"),
-    "slurm/pool": Budget(3_439, "slurm slurm.jobs slurm.pool"),
+    "slurm/pool": Budget(3_441, "slurm slurm.jobs slurm.pool"),
     "slurm/setup": Budget(1_118, "slurm.setup"),
     "cli": Budget(
         4_381,
@@ -200,7 +200,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_770
+LARGEST_SUM = 45_772
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 

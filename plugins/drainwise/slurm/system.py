@@ -95,6 +95,8 @@ class Slurm(System):
         try:
             facts, names = collect(site), nodes_of(site)
         except PoolUnreachable as fault:
+            if not os.path.exists(f"{site.slurm.bin_dir}/scontrol"):
+                raise
             return [unanswered(str(fault), controllers_here(site), host)]
         caller = caller_of(facts, site, os.geteuid(), _user_name())
         findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller, site, now)]
