@@ -11,22 +11,14 @@ import drainwise
 from built_packages import built
 from drainwise.install.removal import AFTER_REMOVAL
 from whole_machine import WholeMachines
+from whole_sites import SOON
 
 pytestmark = pytest.mark.play
-CONDOR_CONF = """\
+CONDOR_CONF = f"""\
 use ROLE : CentralManager
 use ROLE : Submit
 use ROLE : Execute
-CONDOR_HOST = central.site.test
-ENABLE_IPV6 = False
-RUNBENCHMARKS = 0
-SCHEDD_INTERVAL = 5
-NEGOTIATOR_INTERVAL = 5
-NEGOTIATOR_CYCLE_DELAY = 2
-UPDATE_INTERVAL = 3
-POLLING_INTERVAL = 1
-NUM_CPUS = 4
-"""
+{SOON}"""
 JOB = """\
 executable = /bin/sleep
 arguments = 3000

@@ -82,6 +82,11 @@ def gone(hook: Path) -> None:
     hook.unlink()
 
 
+def a_pipe(hook: Path) -> None:
+    hook.unlink()
+    os.mkfifo(hook)
+
+
 def not_for_all(hook: Path) -> None:
     hook.chmod(0o700)
 
@@ -103,6 +108,7 @@ def a_users(hook: Path) -> None:
     ("harm", "fault", "command"),
     [
         (gone, "No such file", "drainwise install"),
+        (a_pipe, "not a file", "drainwise install"),
         (not_for_all, "mode 0700", "chmod 755 /srv/dw/hook"),
         (for_others, "others than root", "chown root:root /srv/dw/hook; chmod 755 /srv/dw/hook"),
         (a_users, "others than root", "chown root:root /srv/dw/hook; chmod 755 /srv/dw/hook"),

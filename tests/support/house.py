@@ -175,7 +175,7 @@ BUDGETS = {
     "journal": Budget(1_908, "journal"),
     "agent": Budget(1_767, "agent agent.export page"),
     "site": Budget(982, "siteconfig systems"),
-    "install": Budget(1_199, "install doctor"),
+    "install": Budget(1_202, "install doctor"),
     "htcondor/node": Budget(950, "htcondor.node"),
     "htcondor/pool": Budget(
         3_271,
@@ -184,7 +184,7 @@ BUDGETS = {
     "htcondor/setup": Budget(893, "htcondor.setup"),
     "slurm/node": Budget(1_893, "slurm.node slurm.node_agent"),
     "slurm/pool": Budget(3_441, "slurm slurm.jobs slurm.pool"),
-    "slurm/setup": Budget(1_118, "slurm.setup"),
+    "slurm/setup": Budget(1_122, "slurm.setup"),
     "cli": Budget(
         4_381,
         "cli cli.command_line cli.screen",
@@ -200,7 +200,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_772
+LARGEST_SUM = 45_779
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 

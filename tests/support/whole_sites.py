@@ -146,9 +146,8 @@ def runs(admin: Admin, script: str, *options: str) -> str:
 # ---- HTCondor ----
 
 CONDOR = ("condor", "python3-numpy", "python3-jinja2")
-CONDOR_CONF = """\
+SOON = """\
 CONDOR_HOST = central.site.test
-UID_DOMAIN = site.test
 ENABLE_IPV6 = False
 RUNBENCHMARKS = 0
 SCHEDD_INTERVAL = 5
@@ -157,6 +156,10 @@ NEGOTIATOR_CYCLE_DELAY = 2
 UPDATE_INTERVAL = 3
 POLLING_INTERVAL = 1
 NUM_CPUS = 4
+"""
+"""Of a pool in which jobs start within seconds."""
+CONDOR_CONF = f"""\
+{SOON}UID_DOMAIN = site.test
 SEC_DEFAULT_AUTHENTICATION = REQUIRED
 SEC_DEFAULT_AUTHENTICATION_METHODS = FS, IDTOKENS
 ALLOW_READ = *

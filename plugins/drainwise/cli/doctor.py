@@ -19,7 +19,7 @@ from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineF
 from drainwise.doctor.judge import judge, next_step
 from drainwise.doctor.looks import installation, rendered_files, running_processes
 from drainwise.facts.errors import DrainwiseError
-from drainwise.install.expected_files import ExpectedFiles, expected_files, laid_down
+from drainwise.install.expected_files import ExpectedFiles, laid_down, rendered_anew
 from drainwise.install.rendered_tree import RenderedFile
 from drainwise.pool.finding import DANGEROUS, OK, Finding
 from drainwise.siteconfig import SiteConfig, load_or_defaults
@@ -84,12 +84,12 @@ def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
     for system in offering(System.machine_facts):
         found = tried(system.name, partial(system.machine_facts, site), None)
         batch += [] if found is None else [found]
-    expected: list[ExpectedFiles] = []
-    agent: list[AgentLook] = []
-    expected.append(tried("the files that were installed", laid_down, ExpectedFiles()))
+    nothing = ExpectedFiles()
+    laid = tried("the files that were installed", laid_down, nothing)
+    expected, agent = [laid], list[AgentLook]()
+    is_rendered = not site_fault and (bool(site.file) or not laid.files)
     for one in batch:
-        if not site_fault and one.version:  # of one that does not answer nobody knows what it has
-            nothing = ExpectedFiles()
+        if is_rendered and one.version:  # of one that does not answer nobody knows what it has
             expected.append(tried(f"rendering for {one.system}", partial(_rendered_here, one, site), nothing))
         if one.agent_here:
             agent += tried("the agent", partial(_agent, one, site_file, site), [])
@@ -117,7 +117,7 @@ def _rendered_here(one: BatchFacts, site: SiteConfig) -> ExpectedFiles:
             yield from system.render(site, argparse.Namespace(role=role, live=None, out="/"))
 
     command = "; ".join(f"drainwise config {one.system} --role {role} --out /" for role in one.roles)
-    found = expected_files(render, command, has_site_file=bool(site.file))
+    found = rendered_anew(render, command)
     return replace(found, files=tuple(file for file in found.files if os.path.lexists(file.path)))
 
 
@@ -126,7 +126,7 @@ def _agent(one: BatchFacts, site_file: str, site: SiteConfig) -> list[AgentLook]
     from drainwise.cli.check import agent_findings
 
     service: ServiceManager | None = None
-    where = argparse.Namespace(system=one.system, site=site_file if os.path.exists(site_file) else None)
+    where = argparse.Namespace(system=one.system, site=site_file)
     found = list(agent_findings(where, site, True, service, ""))
     if not found:
         return [AgentLook(True, "no agent runs, and none is asked for: [agent] act = no")]

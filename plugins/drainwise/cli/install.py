@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from drainwise.cli.command_line.options import Command, option
 from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.install.edited_files import said_of, sparing_edited
-from drainwise.install.expected_files import KEPT, LIBRARY, forget_tree, keep_tree, not_yet_in_force, without_the_sites
+from drainwise.install.expected_files import LIBRARY, forget_tree, keep_tree, not_yet_in_force, without_the_sites
 from drainwise.install.package import command_text, put_in_place, take_away
 from drainwise.install.removal import live_configuration, may_have_orders, removal_of
 from drainwise.install.rendered_tree import RenderedFile, read_tree, rename_units, with_new_names, write_tree
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"drainwise: {file.path}: {why}", file=sys.stderr)
     written += without_the_sites([file for file in defaults if file not in left_out], "/")
     changed = write_tree(written, "/")
-    if files and args.tree != KEPT:
+    if files:
         keep_tree(files)
     for file in written:
         print(f"{'wrote' if file.path in changed else 'unchanged'} {file.path}")

@@ -138,6 +138,9 @@ def rendered_files(
         try:
             if file is None and not os.path.isfile(root + path):
                 continue
+            if stat.S_ISFIFO(os.stat(root + path).st_mode):  # to open it would take for ever
+                yield RenderedFact(path, fault="not a file", command=command)
+                continue
             with open(root + path, encoding="utf-8", errors="surrogateescape") as stream:
                 text, mode = stream.read(_LONGEST), os.fstat(stream.fileno()).st_mode
         except OSError as error:

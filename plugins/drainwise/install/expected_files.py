@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 from drainwise.install.edited_files import STUB, is_edited, signed, text_of
@@ -87,15 +88,16 @@ def laid_down(root: str = "") -> ExpectedFiles:
     return ExpectedFiles(tuple(file for file in files if file not in left_out), "; ".join(commands))
 
 
+def rendered_anew(render: Callable[[], Iterable[RenderedFile]], command: str) -> ExpectedFiles:
+    """Return what `render` gives, as `command` writes it; nothing where it cannot be rendered here."""
+    return ExpectedFiles() if find_spec("jinja2") is None else ExpectedFiles(tuple(map(signed, render())), command)
+
+
 def expected_files(render: Callable[[], Iterable[RenderedFile]], command: str, *, has_site_file: bool) -> ExpectedFiles:
     """Return the files by the site file, where there is one that can be rendered here; else what was put in place.
 
-    render: gives the files by the site file, or by the defaults, as `command` writes them. Raises as it does, and
-    UsageError.
+    Without either they are what the defaults give, where that can be rendered. See `rendered_anew`, `laid_down`.
     """
-    can_render = find_spec("jinja2") is not None
-    if not (has_site_file and can_render):
-        found = laid_down()
-        if found.files or not can_render:
-            return found
-    return ExpectedFiles(tuple(map(signed, render())), command)
+    ways = (partial(rendered_anew, render, command), laid_down)
+    found = (way() for way in (ways if has_site_file else ways[::-1]))
+    return next((one for one in found if one.files), ExpectedFiles())

@@ -315,8 +315,12 @@ def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int
 
 def is_controller(facts: ClusterFacts, host: str) -> bool:
     """Decide whether `host` is one of the cluster's controllers."""
-    names = facts.text("SlurmctldHost").split()  # with the address in brackets, where that has another name
-    return host.partition(".")[0] in {re.split(r"[.(]", name)[0] for name in names}
+    return short_name(host) in map(short_name, facts.text("SlurmctldHost").split())
+
+
+def short_name(name: str) -> str:
+    """Return the name of a machine without its domain, and without an address in brackets, as SlurmctldHost has it."""
+    return re.split(r"[.(]", name)[0]
 
 
 def _may_always(caller: Caller, facts: ClusterFacts) -> bool:

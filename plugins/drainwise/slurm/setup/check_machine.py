@@ -10,13 +10,13 @@ from drainwise.doctor.looks import NODE_AGENT
 from drainwise.facts.errors import ConfigurationError
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.setup.check import FRAGMENT
+from drainwise.slurm.setup.check import FRAGMENT, short_name
 from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.own_settings import read_config
 
 _NO_MUNGE = re.compile(r"munged? is up|munged|Munge encode failed", re.IGNORECASE)
 _OTHER_KEY = re.compile(r"authentication error|Invalid credential|Invalid authentication", re.IGNORECASE)
-KEY = "/etc/munge/munge.key"
+_KEY = "/etc/munge/munge.key"
 
 
 def controllers_here(site: SiteConfig) -> list[str]:
@@ -25,7 +25,7 @@ def controllers_here(site: SiteConfig) -> list[str]:
         lines = read_config(f"{site.slurm.config_dir}/slurm.conf")
     except ConfigurationError:
         return []
-    return [re.split(r"[.(]", line.value)[0] for line in lines if line.key in {"slurmctldhost", "controlmachine"}]
+    return [short_name(line.value) for line in lines if line.key in {"slurmctldhost", "controlmachine"}]
 
 
 def unanswered(fault: str, controllers: Collection[str], host: str) -> Finding:
@@ -38,11 +38,9 @@ def unanswered(fault: str, controllers: Collection[str], host: str) -> Finding:
         return Finding(MISSING, "munge", f"it does not run here: {fault}", "systemctl start munge", machine=host)
     if _OTHER_KEY.search(fault):
         why = f"the key here is another one than on {there}, or a clock is off by minutes: {fault}"
-        line = f"scp root@{there}:{KEY} {KEY}; systemctl restart munge   # and compare `date` on both"
+        line = f"scp root@{there}:{_KEY} {_KEY}; systemctl restart munge   # and compare `date` on both"
         return Finding(MISSING, "munge", why, line, machine=host)
-    if host.partition(".")[0] in controllers:
-        return Finding(MISSING, what, f"it does not answer: {fault}", f"systemctl start {what}", machine=host)
-    line = f"systemctl start {what}   # on {there}"
+    line = f"systemctl start {what}" + ("" if short_name(host) in controllers else f"   # on {there}")
     return Finding(MISSING, what, f"it does not answer: {fault}", line, machine=host)
 
 
@@ -64,5 +62,10 @@ def judge_own_config(facts: ClusterFacts, site: SiteConfig, is_in_force: bool, d
     if not is_in_force or lines is None or any(os.path.basename(line.file) == FRAGMENT for line in lines):
         return
     why = f"it does not include {FRAGMENT}, which is in force: {daemon} here will do without when it starts anew"
-    line = rf"sed -i --follow-symlinks '$a\Include {FRAGMENT}' {path}; systemctl restart {daemon}"
-    yield Finding(MISSING, "slurm.conf", why, line, path)
+    yield Finding(MISSING, "slurm.conf", why, including(site, daemon), path)
+
+
+def including(site: SiteConfig, daemon: str) -> str:
+    """Return the commands by which this machine's slurm.conf includes our lines, and its daemon reads them."""
+    conf = f"{site.slurm.config_dir}/slurm.conf"
+    return rf"sed -i --follow-symlinks '$a\Include {FRAGMENT}' {conf}; systemctl restart {daemon}"

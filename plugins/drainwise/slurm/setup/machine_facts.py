@@ -15,9 +15,15 @@ from drainwise.pool.finding import OK, Finding, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.setup.check import FRAGMENT, caller_of, is_controller, judge, judge_orders
+from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders, short_name
 from drainwise.slurm.setup.check_facts import ClusterFacts, collect, nodes_of
-from drainwise.slurm.setup.check_machine import controllers_here, judge_node_agent, judge_own_config, unanswered
+from drainwise.slurm.setup.check_machine import (
+    controllers_here,
+    including,
+    judge_node_agent,
+    judge_own_config,
+    unanswered,
+)
 from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
 from drainwise.slurm.setup.merge import hooks_of, names_hook
 
@@ -31,15 +37,15 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
         facts, names = collect(site), nodes_of(site)
     except PoolUnreachable as fault:
         controllers = controllers_here(site)
-        roles = ("controller",) if host.partition(".")[0] in controllers else ()
+        roles = ("controller",) if short_name(host) in controllers else ()
         found = (unanswered(str(fault), controllers, host),)
         return BatchFacts("slurm", "Slurm", roles=roles, agent_here=bool(roles), findings=found)
-    here, control = host.partition(".")[0], is_controller(facts, host)
+    here, control = short_name(host), is_controller(facts, host)
     is_node = _is_node(names, host)
     in_force = _in_force(facts, site)
     of_cluster = judge(facts, site, now) if control and in_force else ()
     findings = (*of_cluster, *findings_here(facts, site, names, host))
-    jobs = [job for job in facts.single if control or job.node.partition(".")[0] == here]
+    jobs = [job for job in facts.single if control or short_name(job.node) == here]
     return BatchFacts(
         system="slurm",
         title="Slurm",
@@ -48,7 +54,7 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
         agent_here=control,
         daemons=(*(("slurmd", "drainwise-node-agent") if is_node else ()), *(("slurmctld",) if control else ())),
         in_force=in_force if is_node or control else None,
-        enable=_enable(site, "slurmctld" if control else "slurmd"),
+        enable=f"{including(site, 'slurmctld' if control else 'slurmd')}   # docs/slurm.md",
         findings=tuple(one for one in findings if one.severity != OK),
         whole=control,
         nodes=tuple(nodes_in(jobs, now)),
@@ -72,13 +78,7 @@ def findings_here(facts: ClusterFacts, site: SiteConfig, names: Iterable[str], h
 
 
 def _is_node(names: Iterable[str], host: str) -> bool:
-    return host.partition(".")[0] in {name.partition(".")[0] for name in names}
-
-
-def _enable(site: SiteConfig, daemon: str) -> str:
-    """Return the commands that put drainwise in force on a machine."""
-    conf = f"{site.slurm.config_dir}/slurm.conf"
-    return rf"sed -i --follow-symlinks '$a\Include {FRAGMENT}' {conf}; systemctl restart {daemon}   # docs/slurm.md"
+    return short_name(host) in map(short_name, names)
 
 
 def nodes_in(jobs: Iterable[SlurmJob], now: int) -> Iterator[SeenNode]:
