@@ -33,7 +33,6 @@ from drainwise.slurm.jobs.admin_comment import Published, comment_text, publishe
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.order_mark import entries_in
-from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.pool import SlurmPool
@@ -43,6 +42,7 @@ from drainwise.slurm.setup.check import caller_of, judge, judge_orders
 from drainwise.slurm.setup.check_facts import collect, nodes_of
 from drainwise.slurm.setup.render import fragment_path, render
 from slurm_cluster import Job, Qos, SlurmCluster
+from whole_jobs import jobs_in
 
 GRACE = 7200
 SLEEP = "exec sleep 1000"
