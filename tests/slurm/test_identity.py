@@ -12,7 +12,8 @@ from drainwise.slurm.jobs.written import Written
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.old_release import texts_in
 from drainwise.slurm.pool.shares import shares_in
-from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
+from drainwise.slurm.pool.transport import Answers
 
 from .recorded_cluster import recorded
 
@@ -30,7 +31,8 @@ def sent(*jobs: SlurmJob, rules: IdentityRules = RULES) -> list[PilotIdentity | 
     running = [
         replace(job, account="atlas", cores=8, node="n", node_count=1, start=1795270000, states=runs) for job in jobs
     ]
-    return [one.identity for one in snapshot_of(running, [NODE], TREE, 1795270100, 60, identity=rules).pilots]
+    found = snapshot_of(Answers(running, [NODE], TREE), SiteRules(60, identity=rules), 1795270100)
+    return [one.identity for one in found.pilots]
 
 
 def test_the_rules_for_comment_and_name_complete_each_other() -> None:

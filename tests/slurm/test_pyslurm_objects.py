@@ -13,7 +13,8 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.written import with_written, written_in
 from drainwise.slurm.pool import pyslurm_reader
-from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.rules import ClusterRules
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
 from drainwise.slurm.pool.transport import TransportChoice
 
 from .recorded_cluster import VERSIONS
@@ -43,7 +44,7 @@ def test_the_snapshot_by_pyslurm_is_that_by_commands(machine: Machine, version: 
     machine.install()
     answers, texts = machine.transport("pyslurm").answers(), written_in(recorded(version, "squeue.json"), "squeue gave")
     one, other = (
-        snapshot_of(jobs, answers.nodes, answers.shares, NOW[version], 7200, (1,))
+        snapshot_of(replace(answers, jobs=jobs, rules=ClusterRules()), SiteRules(7200, (1,)), NOW[version])
         for jobs in (answers.jobs, with_written([replace(job, comments=()) for job in answers.jobs], texts))
     )
     assert {pilot.name: pilot for pilot in one.pilots} == {pilot.name: pilot for pilot in other.pilots}
@@ -61,8 +62,8 @@ def test_room_by_pyslurm_is_that_by_commands(tmp_path: Path, monkeypatch: pytest
     machine.install()
     monkeypatch.setattr(sys, "path", [str(machine.packages), *sys.path])
     ours, theirs = (
-        snapshot_of(answers.jobs, answers.nodes, answers.shares, ROOM[recording], 7200, (), answers.rules)
-        for answers in (machine.transport(setting).answers() for setting in ("pyslurm", "commands"))
+        snapshot_of(machine.transport(setting).answers(), SiteRules(7200), ROOM[recording])
+        for setting in ("pyslurm", "commands")
     )
     assert ours == theirs
     assert len(ours.kinds or ()) >= 7 and len(ours.places or ()) == 5

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -30,6 +30,7 @@ from drainwise.slurm.pool import limits, node_line, rules, shares
 from drainwise.slurm.pool.limits import limits_in
 from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
 from drainwise.slurm.pool.old_release import with_details
+from drainwise.slurm.pool.places import Allocation
 from drainwise.slurm.pool.rules import ClusterRules, controller_time, groups_of, rules_in
 from drainwise.slurm.pool.shares import Shares, shares_in
 
@@ -50,12 +51,16 @@ _NUMBERS = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class Answers:
-    """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment."""
+    """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment.
+
+    allocations: what jobs of several nodes have on each, by number, as far as that was asked for.
+    """
 
     jobs: Sequence[SlurmJob]
     nodes: list[SlurmNode]
     shares: Shares
     rules: ClusterRules = field(default_factory=ClusterRules)
+    allocations: Mapping[int, Allocation] = field(default_factory=dict)
 
 
 class Transport(Protocol):
