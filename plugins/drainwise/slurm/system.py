@@ -42,9 +42,10 @@ class Slurm(System):
     def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:  # noqa: ARG002
         """See `System`."""
         from drainwise.slurm.pool.pool import SlurmPool
+        from drainwise.slurm.pool.snapshot import SiteRules
 
         rules, sent = site.clients.rules, site.identity.rules()
-        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=rules, identity=sent, scope=site.scope)
+        return SlurmPool(site.slurm, SiteRules(site.reclaim.max_grace, clients=rules, scope=site.scope, identity=sent))
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""
