@@ -60,6 +60,7 @@ FROM_A_CENTRAL_MACHINE = {
 ON_A_MACHINE_OF_THE_POOL = {
     "condor_status -af Name PilotKillWaste",
     "condor_status -af Name PilotRemaining PilotDrainingWaste PilotKillWaste",
+    "condor_status -af Name PilotReclaimDeadline",
     "condor_status -af Name PilotRemainingMax",
     "condor_status -print-format /etc/drainwise/pilots.cpf",
 }
@@ -352,6 +353,8 @@ def documented() -> set[str]:
     named |= {"condor_advertise"}  # test_pushed_attributes.py runs it
     named |= {"drainwise plan --snapshot", "drainwise reclaim --cores N --by TIME", "drainwise COMMAND --help"}
     named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py
+    named |= {"condor_on -startd", "condor_on -negotiator", "drainwise install --files-only"}  # test_faults_whole.py
+    named |= {"condor_q", "condor_q -better-analyze"}
     named |= {"drainwise explain", "drainwise explain JOB", "drainwise features serve", "drainwise doctor --bundle"}
     named |= {
         "scripts/panda_figures.py",
