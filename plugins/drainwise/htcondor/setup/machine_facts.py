@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from drainwise.common.bounded_command import Answer, Running
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
-from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION
+from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION, USUAL_INTERVAL
 from drainwise.htcondor.setup.check_knobs import ENABLE
 from drainwise.pilotad.attributes import STANDING
 from drainwise.pilotad.report import SILENT
@@ -26,7 +26,7 @@ from drainwise.siteconfig import SiteConfig
 
 _SECONDS = 30.0
 _PLACES = "/usr/sbin:/usr/bin:/sbin:/bin"
-_KNOBS = ("DAEMON_LIST", "FULL_HOSTNAME", "CONDOR_VERSION", "DRAINWISE_RUN", "DRAINWISE_WASTE")
+_KNOBS = ("DAEMON_LIST", "FULL_HOSTNAME", "CONDOR_VERSION", "DRAINWISE_RUN", "DRAINWISE_WASTE", "UPDATE_INTERVAL")
 _ROLES = {"STARTD": "execute", "SCHEDD": "access", "NEGOTIATOR": "central"}
 _COLUMNS = ("Machine", CRON_VERSION, CRON_HEARTBEAT, "MyCurrentTime", STANDING, "State", "PartitionableSlot")
 _PACKAGED = "/etc/condor/config.d/50-drainwise.conf"
@@ -49,7 +49,7 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
             rows = _ask("condor_status", *only, "-af:t", *_COLUMNS)
         except PoolUnreachable as error:
             fault = str(error)
-    nodes = tuple(nodes_in(rows))
+    nodes, update = tuple(nodes_in(rows)), knobs.get("UPDATE_INTERVAL", "")
     return BatchFacts(
         system="htcondor",
         title="HTCondor",
@@ -65,6 +65,7 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
         rights=_rights(site, nodes) if is_central else None,
         fault=fault,
         stale_after=site.pilot.heartbeat_limit,
+        update=int(update) if update.isdigit() else USUAL_INTERVAL,
     )
 
 
