@@ -30,14 +30,15 @@ def test_each_startd_of_a_machine_has_a_state_of_its_own(tmp_path: Path) -> None
     shared = tmp_path / "state"
     shared.write_text("drainwise 17 600 0\n")
     assert state_of(str(shared), os.getpid()) == str(shared)
-    program = [sys.executable, "-c", "import sys; sys.stdin.read()", "-f", "-local-name", "two/b"]
-    with subprocess.Popen(program, stdin=subprocess.PIPE) as startd:
+    program = [sys.executable, "-c", "print(flush=True); input()", "-f", "-local-name", "two/b"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as startd:
+        assert startd.stdin is not None and startd.stdout is not None
+        startd.stdout.readline()  # it has its command line by now
         own = state_of(str(shared), startd.pid)
         assert own == f"{shared}@two-b" and Path(own).read_text() == shared.read_text()
         Path(own).write_text("drainwise 18 600 0\n")
         assert Path(state_of(str(shared), startd.pid)).read_text() == "drainwise 18 600 0\n"
-        assert startd.stdin is not None
-        startd.stdin.close()
+        startd.stdin.write(b"\n")
     assert state_of(str(shared), startd.pid) == str(shared)
 
 
