@@ -144,6 +144,11 @@ SHARES = [("--reclaim", "0"), ("--reclaim", "1.5"), ("--stuck", "-0.1"), ("--lia
         ("--dominant", "2", "expected a number from 0 to 1"),
         ("--estimates", "guess", "expected one of requests, scouts, exact"),
         ("--longest", "x", "expected seconds"),
+        ("--shrinking", "2", "expected a number from 0 to 1"),
+        ("--chunk", "0", "expected a whole number from 1"),
+        ("--period", "0.5", "expected"),
+        ("--step", "0", "from 1s to 3650d"),
+        ("--while-draining", "x", "expected one of"),
     ],
 )
 def test_each_option_is_checked(option: str, value: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -346,7 +346,7 @@ def documented() -> set[str]:
     named |= {"condor_startup.sh"}
     named |= {"drainwise help COMMAND"}  # tests/cli/test_command_line.py
     named |= {"drainwise pilot run --return-memory", "drainwise local return"}  # test_local_pool.py runs it
-    named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
+    named |= {"condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
     named |= {"drainwise reclaim --resume-demand ACCOUNT"}  # tests/cli/test_on_request.py
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
