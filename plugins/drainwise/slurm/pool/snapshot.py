@@ -23,7 +23,7 @@ from drainwise.pool.identity import IdentityRules, identity_of
 from drainwise.pool.job_kinds import Place
 from drainwise.pool.notices import counted
 from drainwise.pool.scope import in_scope
-from drainwise.slurm.jobs.admin_comment import lacks_directories, published_of, whole_report
+from drainwise.slurm.jobs.admin_comment import lacks_directories, newest_by_node, published_of, whole_report
 from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
 from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
@@ -237,11 +237,7 @@ def _owed(
 
 def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
     """Count the versions by the comments of what runs: of each node the one that is not older than another."""
-    newest: dict[str, tuple[int, str]] = {}
-    for job in jobs:
-        said = published_of(job) if job.runs else None
-        if said is not None:
-            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
+    newest = newest_by_node(published_of(job) for job in jobs if job.runs)
     return counted(version for _, version in newest.values())
 
 

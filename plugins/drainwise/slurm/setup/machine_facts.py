@@ -13,7 +13,7 @@ from drainwise.facts.errors import DrainwiseError, PoolUnreachable
 from drainwise.pilotad.report import FRESH, SILENT
 from drainwise.pool.finding import OK, Finding, judged
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.jobs.admin_comment import published_in
+from drainwise.slurm.jobs.admin_comment import newest_by_node, published_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders, short_name
 from drainwise.slurm.setup.check_facts import ClusterFacts, collect, nodes_of
@@ -25,7 +25,7 @@ from drainwise.slurm.setup.check_machine import (
     unanswered,
 )
 from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
-from drainwise.slurm.setup.merge import hooks_of, names_hook
+from drainwise.slurm.setup.merge import hooks_of
 
 
 def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
@@ -83,11 +83,7 @@ def _is_node(names: Iterable[str], host: str) -> bool:
 
 def nodes_in(jobs: Iterable[SlurmJob], now: int) -> Iterator[SeenNode]:
     """Yield the nodes of which a job's comment tells; those without a pilot that reports tell nothing. now: UNIX s."""
-    newest: dict[str, tuple[int, str]] = {}
-    for job in jobs:
-        said = published_in(job.admin_comment)
-        if said is not None:
-            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
+    newest = newest_by_node(published_in(job.admin_comment) for job in jobs)
     for node, (heartbeat, version) in sorted(newest.items()):
         yield SeenNode(node, version, max(0, now - heartbeat))
 
@@ -100,10 +96,7 @@ def standings_in(jobs: Iterable[SlurmJob]) -> dict[str, int]:
 
 def _in_force(facts: ClusterFacts, site: SiteConfig) -> bool:
     """Decide whether slurm.conf names all hooks of ours, or the site's own that call them."""
-    return all(
-        names_hook(facts.text(key), hook.path) or bool(facts.own.wrappers & set(facts.text(key).split()))
-        for key, hook in hooks_of(site, facts.own).items()
-    )
+    return all(map(facts.runs, hooks_of(site, facts.own).values()))
 
 
 def _rights(facts: ClusterFacts, site: SiteConfig, user: str, now: int) -> Rights:
