@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
-    from drainwise.systems.chunk_jobs import ChunkJobs
     from drainwise.systems.system import AgentFindings
 
 
@@ -116,12 +115,6 @@ class Slurm(System):
         from drainwise.slurm.launch.backend import open_backend
 
         return open_backend(settings, options, place)
-
-    def chunk_jobs(self, environment: Mapping[str, str], directory: str) -> ChunkJobs | None:
-        """See `System`."""
-        from drainwise.slurm.launch.chunk_jobs import chunk_jobs
-
-        return chunk_jobs(environment, directory)
 
 
 def _user_name() -> str:
