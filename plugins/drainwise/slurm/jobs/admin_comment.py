@@ -20,7 +20,7 @@ administrator's, a job_submit plugin's): it is left alone, and a pilot that has 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from drainwise.facts import fact
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD, PROCESSES
@@ -184,15 +184,6 @@ def published_of(job: SlurmJob) -> Published | None:
     """Return what stands in a job's AdminComment of its run as it is; None when that is of another run, or nothing."""
     found = published_in(job.admin_comment)
     return found if found is not None and (found.job, found.start) == (job.number, job.start) else None
-
-
-def newest_by_node(found: Iterable[Published | None]) -> dict[str, tuple[int, str]]:
-    """Return the newest heartbeat (UNIX s) of each node that published, and its version there."""
-    newest: dict[str, tuple[int, str]] = {}
-    for said in found:
-        if said is not None:
-            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
-    return newest
 
 
 def _report_in(keys: object) -> tuple[PilotReport, str] | None:
