@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("simulator", "command")]
 
 ROOT = Path(__file__).parents[2]
 EXCERPT = str(ROOT / "traces" / "lcg-cnaf.swf.gz")
-DOCUMENT = ROOT / "docs" / "simulate.md"
+DOCUMENTS = [ROOT / "docs" / name for name in ("simulate.md", "simulate-results.md")]
 QUICK = ("--cores", "64", "--moments", "1", "--replications", "2", "--processes", "1")
 
 
@@ -220,10 +220,11 @@ def test_a_terminal_sees_how_far_it_is(few: str) -> None:
 def test_the_documented_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those of docs/simulate.md, on the first jobs of each log and at one moment, for the sake of time."""
+    """Those of both pages on it, on the first jobs of each log and at one moment, for the sake of time."""
     commands = [
         line
-        for fence in re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+        for document in DOCUMENTS
+        for fence in re.findall(r"```sh\n(.*?)```", document.read_text(), re.DOTALL)
         for line in re.sub(r"\\\n *", "", fence).splitlines()
         if line.startswith("drainwise ")
     ]

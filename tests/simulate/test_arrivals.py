@@ -31,6 +31,7 @@ def two_users(count: int = 500) -> list[TraceJob]:
 SITE = Scenario(cores=64, arrivals="w", lease=60_000.0, quiet=0.3)
 
 
+@pytest.mark.daemons
 def test_arriving_jobs_get_their_quota() -> None:
     """All their jobs start, and none waits for longer than the horizon, a look of the agent, and the job before it."""
     for one in run_all(two_users(), SITE, ONE_SHOT):

@@ -25,6 +25,7 @@ from .made_up import job, scenarios, traces
 from .small import unexplained, wait_for
 
 
+@pytest.mark.daemons
 @given(jobs=traces(), scenario=scenarios)
 def test_every_core_second_is_accounted_for(jobs: list[TraceJob], scenario: Scenario) -> None:
     """Under every policy: total = useful + killed + draining + idle, and the decision's part is within it."""
@@ -91,6 +92,7 @@ def busy_site(count: int = 250) -> list[TraceJob]:
 BUSY = Scenario(cores=64, moments=3, lease=90_000.0)
 
 
+@pytest.mark.daemons
 def test_the_same_seed_has_the_same_outcome() -> None:
     """Outcomes depend on the arguments alone, and on the seed and the replication."""
     jobs, once = busy_site(), replace(BUSY, moments=1)
@@ -107,6 +109,7 @@ def together() -> tuple[Outcome, ...]:
     return tuple(run_all(busy_site(), BUSY, POLICIES))
 
 
+@pytest.mark.daemons
 def test_a_policy_alone_fares_as_beside_others(together: tuple[Outcome, ...]) -> None:
     """Branches do not touch each other or the course of the trace."""
     jobs = busy_site()
