@@ -98,7 +98,7 @@ each of them; the first row is one such measurement.
 {table(it.whole)}
 
 The prepare hook makes some twenty files; on disk that costs what the file system asks for it. Most of the rest of a
-hook's time is the interpreter's start and its imports, so hooks import nothing dear and end without the interpreter's
+hook's time is the interpreter's start and its imports, so hooks import nothing expensive and end without the interpreter's
 clean-up, which they have no use for. A shell starts Slurm's hooks, because something must end with 0 where the
 interpreter cannot; its own start is in their figures.
 
