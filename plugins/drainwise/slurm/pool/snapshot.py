@@ -15,6 +15,7 @@ from drainwise.common.printable import one_line
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.facts.scope_rules import ScopeRules
+from drainwise.facts.signs import NO_SIGN, is_missed
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
@@ -25,6 +26,7 @@ from drainwise.pool.notices import counted
 from drainwise.pool.scope import in_scope
 from drainwise.slurm.jobs.admin_comment import lacks_directories, published_of, whole_report
 from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
+from drainwise.slurm.jobs.node_sign import sign_in, signs_of
 from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
@@ -110,7 +112,7 @@ def snapshot_of(answers: Answers, site: SiteRules, now: int) -> Snapshot:
         kinds=kinds,
         places=places,
         closures=closures_of(seen.classes.whole, (node.name for node in nodes), now),
-        versions=_versions(seen.jobs),
+        versions=counted(version for _, version in seen.signs.values()),
     )
 
 
@@ -129,6 +131,8 @@ class _Seen:
         self._holds = holdings(self._on_one_node, answers.nodes, answers.rules)
         self._pieces = pieces_of(answers.allocations, self.classes.class_of, answers.rules)
         self._on_nodes, self._joined = _joined([job for job in self.jobs if job.node], self._pieces, site.scope)
+        self.signs = signs_of(self.jobs, ((node.name, node.extra) for node in answers.nodes))
+        self._awaited = self.signs if any(sign_in(node.extra) for node in answers.nodes) else {}
 
     def pilots(self) -> tuple[Pilot, ...]:
         """Return the runs."""
@@ -141,9 +145,11 @@ class _Seen:
         start = now if completing and job.start is None else job.start  # one that Slurm requeues has no start any more
         if start is None or not (job.runs or completing) or job.cores < 1:
             return None
-        cannot = _why_not(job, self._draining, self._joined, site.scope)
         published, end, parts = published_of(job), lease_end(job), self._joined.get(job.number, ())
-        may_have_order = end is not None and cannot in {"", NO_DIRECTORIES} and not completing
+        cannot = _why_not(job, self._draining, self._joined, site.scope)
+        if not cannot and not _is_heard(job, [one.node for one in parts] or [job.node], self._awaited, now):
+            cannot = "" if _may_end_whole(job, site.scope) else NO_SIGN
+        may_have_order = end is not None and cannot in {"", NO_DIRECTORIES, NO_SIGN} and not completing
         has_order = may_have_order and is_shortened(job) and (end or 0) <= now + site.grace
         identity = site.identity
         tells = identity.comment is not None or identity.job_name is not None
@@ -235,14 +241,13 @@ def _owed(
     return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
 
 
-def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
-    """Count the versions by the comments of what runs: of each node the one that is not older than another."""
-    newest: dict[str, tuple[int, str]] = {}
-    for job in jobs:
-        said = published_of(job) if job.runs else None
-        if said is not None:
-            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
-    return counted(version for _, version in newest.values())
+def _is_heard(job: SlurmJob, nodes: Sequence[str], signs: Mapping[str, tuple[int, str]], now: int) -> bool:
+    """Decide whether a node of a job's gives signs of life; one that never did is waited for from the job's start.
+
+    signs: {} where the nodes of an earlier drainwise give none.
+    """
+    last = max((signs[node][0] for node in nodes if node in signs), default=0)
+    return not signs or not is_missed(max(last, job.start or now), now)
 
 
 def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]], scope: ScopeRules) -> str:
