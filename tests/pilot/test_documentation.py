@@ -1,12 +1,15 @@
-"""docs/pilot.md is true: its Python runs, its payload parses, its options have the defaults that the page of commands says."""
+"""docs/pilot.md is true: its Python runs, its payload parses; the options have the defaults that commands.md says."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
 import pytest
 
+from drainwise.cli import pilot as command
+from drainwise.cli.command_line.options import build
 from drainwise.pilot.decide.payload import parse_payload
 
 DOCS = Path(__file__).parents[2] / "docs"
