@@ -252,7 +252,9 @@ def test_a_payload_that_saves_its_work_loses_what_it_did_since(wrapper: Wrapper)
     begun = time.time()
     wait_for(lambda: time.time() > begun + 1.1)
     wrapper.call("checkpoint", str(wrapper.payloads["saves"].pid), "300")
-    said = wait_for(lambda: said if (said := wrapper.said()).last_checkpoint else None)
+    wait_for(lambda: wrapper.said().last_checkpoint)
+    said = wrapper.said()
+    assert said.last_checkpoint is not None
     assert said.last_checkpoint == said.last_job_start and said.add_uncom_time == 0
     assert said.next_checkpoint == said.last_checkpoint + 300
     assert wrapper.status()["last_checkpoint"] == str(said.last_checkpoint)

@@ -16,7 +16,7 @@ from drainwise.facts.waste import bounded_remaining
 from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.columns import Columns, columns_of, row_of_columns, standing_of
+from drainwise.reclaim.columns import Columns, columns_of, columns_of_one, standing_of
 from drainwise.reclaim.figures import FIGURES, Figures, figures_of, row_of_figures
 from drainwise.reclaim.history import History, doubt_in_words
 from drainwise.reclaim.settings import ReclaimSettings
@@ -151,7 +151,7 @@ def candidates_of(
 
 def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:
     """Return one pilot's figures at `now` (UNIX s), as `candidates_of` has them; without numpy."""
-    it = Columns(*row_of_columns(pilot, now, settings, history))
+    it = columns_of_one(pilot, now, settings, history)
     return _candidate(pilot, it, row_of_figures(it, now, settings), now, settings, history)
 
 

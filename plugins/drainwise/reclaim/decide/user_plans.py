@@ -287,7 +287,7 @@ def with_kept_rooms(
     for order in orders:
         going[order.pilot.place].append((order.pilot.holds or Amounts(), order.deadline + time_to_start))
     for one in pilots:
-        if one.place in going and one.deadline is not None and not one.reserved:
+        if one.deadline is not None and one.place in going and not one.reserved:
             going[one.place].append((one.holds or Amounts(), one.deadline + time_to_start))
     kept = kept_rooms(left.facts, places, left.served, going)
     if not kept:
@@ -313,8 +313,9 @@ def able_and_closed(
     found: dict[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]] = defaultdict(lambda: ([], []))
     for pilot in sorted(pilots, key=lambda pilot: pilot.run):
         reason = why_closed(pilot, now, settings, history)
-        if places is not None and not reason and not any(place in places for place, _ in pilot.returns()):
-            reason = Reason(REASONS[NO_PLACE], NO_PLACE)
+        if places is not None and not reason:
+            known = (pilot.holds and pilot.place in places) or any(one.place in places for one in pilot.pieces)
+            reason = reason if known else Reason(REASONS[NO_PLACE], NO_PLACE)
         able, closed = found[pilot.account, pilot.user]
         if reason:
             closed.append((pilot, reason))
