@@ -213,7 +213,7 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 282),
+    "check and doctor": Allowance(600, 487),
     "Whose jobs": Allowance(1_500),
     "Leave at the next checkpoint": Allowance(1_000),
 }
