@@ -49,10 +49,16 @@ def test_figures_of_a_policy() -> None:
     """Core-hours for each core given, and the parts they are made of."""
     found = lines_of([outcome("a", 0, 0, killed=4, drained=4), outcome("a", 0, 1, killed=8)], "best")
     [one] = found
-    assert (one.per_core.value, one.killed.value, one.drained.value, one.predicted.value) == (1.0, 0.75, 0.25, 0.5)
-    assert (one.bursts, one.replications, one.asked, one.given, one.at_once) == (2, 1, 16, 16, 0.5)
-    assert one.restarted.value == 3 and one.to_best is None and one.to_youngest is None
-    assert one.per_core.half is None, "one replication says nothing of how sure the figure is"
+    assert (one.core_hours_per_core.value, one.killed.value, one.drained.value, one.predicted.value) == (
+        1.0,
+        0.75,
+        0.25,
+        0.5,
+    )
+    assert (one.bursts, one.replications, one.cores_asked, one.cores_given) == (2, 1, 16, 16)
+    assert one.killed_pilots_share == 0.5
+    assert one.restarted_per_burst.value == 3 and one.to_clairvoyant is None and one.to_youngest_first is None
+    assert one.core_hours_per_core.half is None, "one replication says nothing of how sure the figure is"
 
 
 def test_least_waste_comes_first_and_is_held_against_the_same_states() -> None:
@@ -63,16 +69,16 @@ def test_least_waste_comes_first_and_is_held_against_the_same_states() -> None:
     found = lines_of(outcomes, "best")
     assert [one.policy for one in found] == ["best", "x", "youngest-first"]
     x = line(found, "x")
-    assert x.to_best is not None and x.to_best.value == 2 and x.to_best.half == pytest.approx(0)
-    assert x.to_youngest is not None and x.to_youngest.value == 0.5
-    itself = line(found, "best").to_best
+    assert x.to_clairvoyant is not None and x.to_clairvoyant.value == 2 and x.to_clairvoyant.half == pytest.approx(0)
+    assert x.to_youngest_first is not None and x.to_youngest_first.value == 0.5
+    itself = line(found, "best").to_clairvoyant
     assert itself is not None and itself.value == 1
 
 
 def test_an_optimum_that_wastes_nothing_is_no_measure() -> None:
     """No ratio to nothing, and no core given is no waste for each core."""
     found = lines_of([outcome("best"), outcome("x", given=0, waits=())], "best")
-    assert line(found, "x").to_best is None and line(found, "x").per_core.value == 0
+    assert line(found, "x").to_clairvoyant is None and line(found, "x").core_hours_per_core.value == 0
 
 
 def test_times_count_cores() -> None:
@@ -81,6 +87,6 @@ def test_times_count_cores() -> None:
     assert waits_of(outcome("a", waits=((5.0, 6),), asked=8)) == [(5.0, 6.0), (math.inf, 2.0)]
     assert waits_of(outcome("a", waits=((5.0, 6),), asked=8, given=6)) == [(5.0, 6.0)], "sizes do not make 8"
     [one] = lines_of([outcome("a", waits=((60.0, 8),)), outcome("a", burst=1, waits=((7200.0, 8),))], "best")
-    assert (one.half, one.most) == (60.0, 7200.0)
+    assert (one.time_p50, one.time_p95) == (60.0, 7200.0)
     [never] = lines_of([outcome("a", waits=())], "best")
-    assert never.half == math.inf
+    assert never.time_p50 == math.inf

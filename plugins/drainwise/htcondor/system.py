@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
-    from drainwise.systems.chunk_jobs import ChunkJobs
     from drainwise.systems.system import AgentFindings
 
 CONDOR_CONFIG = "CONDOR_CONFIG"
@@ -167,12 +166,6 @@ class HTCondor(System):
         from drainwise.htcondor.launch.backend import open_backend
 
         return open_backend(settings, options, place)
-
-    def chunk_jobs(self, environment: Mapping[str, str], directory: str) -> ChunkJobs | None:  # noqa: ARG002
-        """See `System`."""
-        from drainwise.htcondor.launch.chunk_jobs import chunk_jobs
-
-        return chunk_jobs(environment)
 
 
 def _master_service() -> ServiceManager | None:

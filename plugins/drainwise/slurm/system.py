@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
-    from drainwise.systems.chunk_jobs import ChunkJobs
     from drainwise.systems.system import AgentFindings
 
 
@@ -43,9 +42,10 @@ class Slurm(System):
     def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:  # noqa: ARG002
         """See `System`."""
         from drainwise.slurm.pool.pool import SlurmPool
+        from drainwise.slurm.pool.snapshot import SiteRules
 
         rules, sent = site.clients.rules, site.identity.rules()
-        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=rules, identity=sent, scope=site.scope)
+        return SlurmPool(site.slurm, SiteRules(site.reclaim.max_grace, clients=rules, scope=site.scope, identity=sent))
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""
@@ -115,12 +115,6 @@ class Slurm(System):
         from drainwise.slurm.launch.backend import open_backend
 
         return open_backend(settings, options, place)
-
-    def chunk_jobs(self, environment: Mapping[str, str], directory: str) -> ChunkJobs | None:
-        """See `System`."""
-        from drainwise.slurm.launch.chunk_jobs import chunk_jobs
-
-        return chunk_jobs(environment, directory)
 
 
 def _user_name() -> str:
