@@ -1,4 +1,4 @@
-"""docs/conformance.md is true: what it names is there, and each key of the documents has its row."""
+"""tests/conformance.md is true: what it names is there, and each key of the documents has its row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drainwise.features.facts import KEYS
 from drainwise.pilotad.attributes import ATTRIBUTES
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "conformance.md").read_text()
+PAGE = (ROOT / "tests" / "conformance.md").read_text()
 DOCUMENTS = re.findall(r"(?m)^## (.+)$", PAGE)
 ROWS = [
     [cell.strip() for cell in line.strip().strip("|").split(" | ")]
