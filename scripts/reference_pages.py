@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Write the pages of docs/ that the code itself states; a test holds that they are current.
 
-docs/site-keys.md and docs/site.ini.example have the keys of the site file, docs/commands.md the commands and options.
+docs/site-keys.md and docs/site.ini.example have the keys of the site file, docs/commands.md the commands and options,
+docs/index.md, the front page of the site, the first paragraphs of README.md, the drawing of the concepts and its table.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,15 +29,29 @@ value, it is a switch. Exit codes, files and log lines are in the [reference](re
 """
 
 
+_DRAWING = """\
+![bob's waiting jobs, the batch system, the agent, a node with alice's pilot](images/who-is-who.svg)
+"""
+
+
 def pages() -> dict[Path, str]:
     """Return the text of each page by its path; of the page of keys what stands before them is kept."""
     docs = ROOT / "docs"
     head = (docs / "site-keys.md").read_text().partition(_KEYS_BEGIN)[0]
     return {
+        docs / "index.md": _front_page((ROOT / "README.md").read_text()),
         docs / "site-keys.md": head + config.markdown(),
         docs / "site.ini.example": config.example(),
         docs / "commands.md": "\n".join([_COMMANDS, *_sections(whole_parser(), 2)]),
     }
+
+
+def _front_page(readme: str) -> str:
+    """Return README's first screen and its table, with links as they are within docs/."""
+    first, _, rest = readme.partition("\n## Two commands\n")
+    where = rest.partition("\n## Where to go\n")[2]
+    inside = re.sub(r"\]\((?!docs/|https?:)([^)]+)\)", r"](../\1)", where).replace("](docs/", "](")
+    return f"{first.replace('](docs/', '](')}\n{_DRAWING}\n## Where to go\n{inside}"
 
 
 def _sections(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:

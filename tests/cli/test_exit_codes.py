@@ -130,6 +130,7 @@ def run_with(output: int, words: list[str], said: Path) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.daemons
 def test_whatever_prints_fails_in_one_line_where_nothing_can_be_written(
     pool: AlicesPool, journal: str, tmp_path: Path
 ) -> None:

@@ -192,6 +192,7 @@ def test_cores_that_are_asked_for_no_more_are_used_again() -> None:
     require_conserved(site)
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("name", sorted(STEPWISE))
 @given(jobs=traces(), scenario=scenarios)
 def test_nothing_is_lost_on_the_way(name: str, jobs: list[TraceJob], scenario: Scenario) -> None:

@@ -194,6 +194,7 @@ def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPat
     require_no_empty_value(render, "node", monkeypatch, tmp_path)
 
 
+@pytest.mark.daemons
 def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
     require_own_templates(render, "slurm_templates", 9, tmp_path)
@@ -202,6 +203,7 @@ def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
 # ---- the hooks as programs ----
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_hook_takes_nothing_from_its_environment(hook: str, node: SlurmNode) -> None:
     """HOSTILE 46: absolute paths, isolated mode without site, and none of the loader's variables."""

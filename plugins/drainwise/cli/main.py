@@ -63,7 +63,7 @@ def _run(words: Sequence[str]) -> int:
             build(subparsers, name, importlib.import_module(f"drainwise.cli.{name}").COMMAND)
         else:
             subparsers.add_parser(name, help=text)
-    args = parser.parse_args(words, argparse.Namespace(words=tuple(words)))
+    args = parser.parse_args(words)
     if asked not in COMMANDS:
         parser.error("a command is needed")
     return int(args.run(args))

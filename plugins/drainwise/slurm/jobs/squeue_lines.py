@@ -45,8 +45,6 @@ RUN_FIELDS = (
     *("BatchFlag", "RestartCnt", "PriorityLong", "TimeLimit"),
 )
 """What is asked of one run right before and after an order."""
-GRES_QUESTION = ("JobID", *WAITING_FIELDS, "OverSubscribe", "tres-alloc", *_GRES_FIELDS)
-"""What is asked of all jobs where they are known from elsewhere."""
 
 _NOTHING = {"", "N/A", "(null)"}
 # With whom a job shares its nodes, by Exclusive or, where that is empty, by OverSubscribe (26.05 says NO of all).
@@ -65,37 +63,12 @@ def _format(fields: tuple[str, ...]) -> str:
 
 COMMAND = ("squeue", "--noheader", "--all", _format((*WAITING_FIELDS, *FIELDS)))
 """Slurm 22.05 has no `ExcNodes` there: it complains, and prints nothing in its place."""
-GRES_COMMAND = ("squeue", "--noheader", "--all", _format(GRES_QUESTION))
 
 
 def jobs_of_lines(answer: bytes, fields: tuple[str, ...] = FIELDS) -> list[SlurmJob]:
     """Read the jobs in the answer to a question for `fields`. Raises PoolUnreachable when a line is no job."""
     read = _listed_job if fields is FIELDS else lambda line: _job(line, fields)
     return [read(line) for line in answer.decode("utf-8", "replace").split("\n") if line]
-
-
-def gres_of_lines(answer: bytes) -> dict[int, tuple[Gres, int, dict[str, Any]]]:
-    """Return what each job asks on a node, the fewest nodes that will do (0: not known), and where it may start.
-
-    answer: to GRES_COMMAND; the keys are the jobs' numbers. Raises PoolUnreachable when a line is no job.
-    """
-    found = {}
-    for line in answer.decode("utf-8", "replace").split("\n"):
-        number, _, rest = line.partition("|")
-        if line:
-            found[_number(number)] = _gres_and_nodes(rest)
-    return found
-
-
-@functools.lru_cache(maxsize=4096)
-def _gres_and_nodes(line: str) -> tuple[Gres, int, dict[str, Any]]:
-    words = line.removesuffix("|").split("|")
-    if len(words) != len(GRES_QUESTION) - 1:
-        raise PoolUnreachable(_NO_JOB)
-    found = dict(zip(GRES_QUESTION[1:], words))
-    nodes = nodes_of(found["tres-alloc"]) or 0
-    facts = {**_start_facts(found), "planned": _text(found, "SchedNodes")}
-    return _gres(found, nodes), nodes, facts
 
 
 def _number(word: str) -> int:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
-from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError, PoolUnreachable
-from drainwise.facts.scope_rules import ScopeRules
 from drainwise.pool.abilities import most_at_once
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
-from drainwise.pool.identity import IdentityRules
 from drainwise.siteconfig.node_sections import SlurmSection
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob, lease_end
@@ -21,7 +19,7 @@ from drainwise.slurm.pool.endings import SlurmEndings
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.places import Allocations
-from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
 from drainwise.slurm.pool.transport import SlurmTransport, Transport
 
 SNAPSHOT_SECONDS = 120.0
@@ -35,21 +33,16 @@ MOST_MARKED = 64
 class SlurmPool:
     """The cluster that slurm.conf names, with the rights of whoever runs this: orders need root or SlurmUser.
 
-    settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
-    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
-    clients: which pilots are of which kind of client. identity: the rules for who sent a pilot.
-    scope: which jobs may be ordered.
+    settings: the site's, see the section [slurm] of its file; site: what else it says. transport: who asks for the
+    snapshots, if not whom the settings say. clock: the UNIX time.
     """
 
     def __init__(
         self,
         settings: SlurmSection = SlurmSection(),  # noqa: B008 - immutable
-        grace: int = 86_400,
+        site: SiteRules = SiteRules(),  # noqa: B008 - immutable
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
-        clients: ClientRules | None = None,
-        identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
-        scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or SlurmTransport(commands, SNAPSHOT_SECONDS, settings.transport)
@@ -57,12 +50,11 @@ class SlurmPool:
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
-        self._scope = scope
         self._accounts: frozenset[str] = frozenset()
         self._sharing_account: Callable[[str], str] = str
         self._jobs: Sequence[SlurmJob] = ()
         self._is_native = settings.native_preemption == "yes"
-        self._grace, self._clock, self._clients, self._identity = grace, clock, clients, identity
+        self._site, self._clock = replace(site, exposed=(EXPOSED,)) if self._is_native else site, clock
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
@@ -72,10 +64,7 @@ class SlurmPool:
         self._jobs = answers.jobs
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
-        exposed = (EXPOSED,) if self._is_native else ()
-        several = self._allocations.of(answers.jobs)
-        asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        found = snapshot_of(*asked, several, self._clients, self._scope, self._identity)
+        found = snapshot_of(replace(answers, allocations=self._allocations.of(answers.jobs)), self._site, now)
         self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
         return found
 

@@ -12,11 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from drainwise.doctor.looks import NODE_AGENT
+from drainwise.facts.signs import is_missed
 from drainwise.facts.units import format_duration
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, first_few, judged
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.node_sign import sign_in
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
 from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, hooks_of, names_hook
@@ -292,8 +295,8 @@ def caller_of(facts: ClusterFacts, site: SiteConfig, uid: int, name: str) -> Cal
     return Caller(uid, name, answer.strip())
 
 
-def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int) -> Iterator[Finding]:
-    """Decide whether `caller` may give orders, and which nodes are silent at `now` (UNIX s). Pure."""
+def judge_orders(facts: ClusterFacts, caller: Caller) -> Iterator[Finding]:
+    """Decide whether `caller` may give orders. Pure."""
     if _may_always(caller, facts) or caller.level.casefold() in _MANAGE:
         yield Finding(OK, "orders", "who asks may shorten jobs", value=f"{caller.name} {caller.level}".strip())
     else:
@@ -303,14 +306,22 @@ def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int
         )
         line = f"sacctmgr modify user {caller.name} set AdminLevel=Operator   (or run the check as the agent's user)"
         yield Finding(MISSING, "orders", why, line, caller.level)
-    silent = _silent_nodes(facts, site.pilot.stale_after, now)
-    if silent:
-        why = (
-            "no job there has a fresh report, and jobs of the same user, account and size have one on other nodes: the"
-            " node's agent does not run, or cannot publish"
-        )
-        line = "systemctl enable --now drainwise-node-agent   # on the node"
-        yield Finding(MISSING, "nodes' agents", why, line, first_few(silent))
+
+
+def _node_agents(facts: ClusterFacts, site: SiteConfig, now: int) -> Iterator[Finding]:
+    """Judge which nodes are silent: by their signs of life, and by reports of jobs like theirs on other nodes."""
+    alike = "no job there has a fresh report, and jobs of the same user, account and size have one on other nodes"
+    signs = facts.signs
+    missed = [one.name for one in facts.nodes if one.is_up and is_missed(signs.get(one.name, (0, ""))[0], now)]
+    gives = any(sign_in(node.extra) for node in facts.nodes)  # those of an earlier drainwise give none
+    for nodes, why in (
+        (missed if gives else [], "no sign of life for two hours, so no order is given there"),
+        (_silent_nodes(facts, site.pilot.stale_after, now), alike),
+    ):
+        if nodes:
+            line = f"systemctl unmask {NODE_AGENT}; systemctl enable --now {NODE_AGENT}   # on {nodes[0]}"
+            then = "the node's agent does not run, or cannot publish"
+            yield Finding(MISSING, "nodes' agents", f"{why}: {then}", line, first_few(nodes))
 
 
 def is_controller(facts: ClusterFacts, host: str) -> bool:
@@ -348,4 +359,5 @@ _RULES: tuple[Rule, ...] = (
     _preemption,
     _reports,
     _drained,
+    _node_agents,
 )
