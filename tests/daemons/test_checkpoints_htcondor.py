@@ -32,7 +32,7 @@ time_to_start = 20s
 [agent]
 state_dir = {state}
 """
-TICKS = "/tmp/ticks"
+TICKS = "/ticks/alices"
 SAVES = (
     f"n=0; [ ! -e saved ] || read -r n < saved; echo start $n >> {TICKS}; i=0;"
     f" while [ $i -lt {INTERVAL} ]; do sleep 1; i=$((i+1)); echo tick >> {TICKS}; done;"
@@ -54,6 +54,7 @@ def pool(site_file: str, release: str) -> Iterator[CondorPool]:
     """A node full of alice's jobs: one checkpoints, the other, which has run as long, does not."""
     config = {"execute": node_config(load(site_file)) + LIFE}
     with CondorPool(nodes=1, cpus=2 * CORES, release=release, config=config) as made:
+        made.run(["mkdir", "-m", "777", "/ticks"])
         yield made
 
 

@@ -860,7 +860,7 @@ def test_check_names_what_this_cluster_lacks(slurm: SlurmCluster) -> None:
 
 def test_check_asks_the_servers_of_features_by_the_names_that_nodes_have(slurm: SlurmCluster) -> None:
     site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(slurm)))
-    assert collect(site).hosts == sorted(slurm.node_names)
+    assert sorted(one.name for one in collect(site).nodes) == sorted(slurm.node_names)
 
 
 def test_check_sees_a_setting_that_makes_orders_late(slurm: SlurmCluster) -> None:
