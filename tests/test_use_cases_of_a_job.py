@@ -63,6 +63,7 @@ def answer(job: Job, case: int, then: str = "") -> str:
     return ran.stdout.decode().strip()
 
 
+@pytest.mark.daemons
 @ONE_LAYOUT
 def test_every_question_of_a_job_has_its_answer(job: Job) -> None:
     """Use cases 1 to 3 and 5 to 8, by the figures of the slot, the job and the site."""
@@ -84,6 +85,7 @@ def command_answer(job: Job, programs: Programs, case: int, then: str = "") -> s
     return ran.stdout.decode().strip()
 
 
+@pytest.mark.daemons
 @ONE_LAYOUT
 def test_the_commands_answer_the_same(job: Job, programs: Programs) -> None:
     """Use cases 1 to 3 and 5 to 8: the command as it is typed, beside the lines of a shell alone."""

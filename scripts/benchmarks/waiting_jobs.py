@@ -16,7 +16,8 @@ from drainwise.slurm.pool.limits import limits_in
 from drainwise.slurm.pool.node_line import nodes_in
 from drainwise.slurm.pool.rules import ClusterRules, rules_in
 from drainwise.slurm.pool.shares import shares_in
-from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
+from drainwise.slurm.pool.transport import Answers
 
 JOBS = 20_000
 NOW = 1_795_819_104
@@ -79,7 +80,7 @@ def _slurm(runs: int) -> list[Figure]:
     jobs = jobs_of_lines(answer + running.encode())
 
     def wanted(rules: ClusterRules) -> None:
-        seen = snapshot_of(jobs, nodes, shares, NOW, 3600, rules=rules)
+        seen = snapshot_of(Answers(jobs, nodes, shares, rules), SiteRules(3600), NOW)
         if len(seen.accounts) != len(_USERS) or not all(one.cores_wanted > JOBS for one in seen.accounts):
             raise RuntimeError(f"the jobs are no demand: {seen.notices}")
 

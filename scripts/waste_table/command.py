@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from drainwise.simulate.outcome import HOUR, Outcome
-from drainwise.simulate.policies.meanings import CLAIRVOYANT
 from drainwise.simulate.policies.named import POLICIES, require_known
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.summary import lines_of
@@ -95,13 +94,13 @@ def _row(outcomes: Sequence[Outcome], args: argparse.Namespace, before: Mapping[
     same = {key: before.get(key) for key in drawn} == drawn
     policies = {
         line.policy: {
-            "wasted": [line.per_core.value, line.per_core.low, line.per_core.high],
+            "wasted": [getattr(line.core_hours_per_core, name) for name in ("value", "low", "high")],
             "predicted": line.predicted.value,
-            "given": line.given / line.asked if line.asked else None,
-            "p95": line.most if math.isfinite(line.most) else None,
+            "given": line.cores_given / line.cores_asked if line.cores_asked else None,
+            "p95": line.time_p95 if math.isfinite(line.time_p95) else None,
             "sums": _sums([one for one in outcomes if one.policy == line.policy]),
         }
-        for line in lines_of(outcomes, CLAIRVOYANT)
+        for line in lines_of(outcomes)
     }
     return {**drawn, "policies": {**(before["policies"] if same else {}), **policies}}
 

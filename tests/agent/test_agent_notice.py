@@ -59,6 +59,7 @@ def test_it_tells_a_dead_agent_from_a_quiet_one() -> None:
     assert pool.shown[3].name == second.name
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("fault", [RightsRefused("the collector refuses its ad"), OSError("fork"), ValueError("?")])
 def test_what_is_refused_is_said_once_and_tried_again_later_and_later(fault: Exception) -> None:
     pool, lines, time = ShowingPool(), list[str](), [0.0]

@@ -59,6 +59,7 @@ KINDS = {
 PERIODS = {"quick": (2, None, 60), "slow": (60, SLOW, 400)}
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize(("kinds", "nodes", "each"), combined(KINDS, ["nnn", "abc"], PERIODS))
 def test_jobs_of_several_kinds_get_their_cores_and_no_pilot_goes(kinds: str, nodes: str, each: str) -> None:
     """In time, and each pilot is asked once, and for nothing when nobody waits any more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -110,6 +111,7 @@ def test_explain_tells_both(tmp_path: Any) -> None:
     assert "in place of slot1_1@n, whose order would cost" in words
 
 
+@pytest.mark.daemons
 @given(kill_at=st.integers(2, 40), forgets=st.booleans())
 def test_wherever_it_is_killed_no_more_go_than_are_wanted(kill_at: int, forgets: bool) -> None:
     pool, memory, journal = AlicesPool(wanted=8), Memory(), Lines()

@@ -63,6 +63,7 @@ def play(pool: FullNodes, settings: ReclaimSettings, *requests: AdminRequest) ->
     return Played(acts["ordered"], acts["withdrawn"], (pool.started - NOW) // MINUTE if pool.started else None)
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize(("size", "leases", "long"), combined(["2x1", "4x1", "8x1", "4x2", "1x2"], LEASES, LONG))
 def test_a_set_is_ordered_once_and_the_job_starts_as_soon_as_by_least_waste(size: str, leases: str, long: str) -> None:
     """A job of whole nodes; each has one pilot or two. By least-waste each pilot of the set gets one order."""
@@ -91,6 +92,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize(("request_", "each", "leases"), combined(REQUESTS, [1, 2], LEASES))
 def test_the_orders_for_a_request_are_given_once_and_stand(request_: str, each: int, leases: str) -> None:
     """Nobody waits: each pilot of four nodes, or of 32 cores, gets one."""

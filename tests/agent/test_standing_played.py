@@ -153,6 +153,7 @@ def play(pool: BusyNodes, settings: ReclaimSettings) -> None:
         replaces_no_more(done.plan)
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("are_kinds_told", [True, False], ids=["kinds", "cores"])
 def test_orders_stand_through_events(policy: str, are_kinds_told: bool) -> None:

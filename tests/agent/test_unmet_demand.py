@@ -175,6 +175,7 @@ def test_a_look_in_which_nobody_seems_to_be_owed_anything_does_not_end_a_round(v
     assert len(pool.ordered) == 2 and played.notices
 
 
+@pytest.mark.daemons
 def test_the_pause_doubles_up_to_a_day(volatile: Path) -> None:
     """Rounds of about 5 minutes apart: 15 min, 30, 1 h … 16 h, and then one pilot a day."""
     played = Played(RefilledPool(b=Queue(impossible=1)), volatile)
@@ -185,6 +186,7 @@ def test_the_pause_doubles_up_to_a_day(volatile: Path) -> None:
     assert all(pause < found < pause + 600 for pause, found in zip(pauses, apart))
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("drains", [50, 1500])
 def test_an_agent_that_is_started_anew_for_each_cycle_does_the_same(volatile: Path, drains: int) -> None:
     """As cron does, with short and with long deadlines."""
@@ -265,6 +267,7 @@ def test_a_trickle_of_small_starts_does_not_excuse_what_came_back_for_nothing(vo
     assert len(pool.ordered) <= 2 + 2 * 6
 
 
+@pytest.mark.daemons
 def test_new_jobs_that_cannot_start_are_tried_once_in_a_pause(volatile: Path) -> None:
     """An attack: one more impossible job each minute. Pilots in half a day: two, and two for each longer pause."""
     queue = Queue(impossible=1)
@@ -277,6 +280,7 @@ def test_new_jobs_that_cannot_start_are_tried_once_in_a_pause(volatile: Path) ->
     assert len(played.pool.ordered) <= 3 * (2 + 2 * 6)  # its 24 cores at most in each round
 
 
+@pytest.mark.daemons
 def test_removing_and_submitting_again_does_not_help(volatile: Path) -> None:
     """An attack: the job is removed for a minute whenever it is paused."""
     queue = Queue(impossible=1)
@@ -290,6 +294,7 @@ def test_removing_and_submitting_again_does_not_help(volatile: Path) -> None:
     assert len(played.pool.ordered) <= 2 + 2 * 6
 
 
+@pytest.mark.daemons
 def test_removing_it_whenever_a_round_is_judged_does_not_help(volatile: Path) -> None:
     """An attack: nobody waits in the look in which the verdict is due, and a minute later the job is there again."""
     queue = Queue(impossible=1)
@@ -361,6 +366,7 @@ def test_orders_that_stand_for_paused_demand_are_withdrawn(volatile: Path) -> No
     assert len(pool.ordered) == asked
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("seed", range(most_of(1, 4)))
 @pytest.mark.parametrize("drains", [50, 1200])
 def test_who_can_use_its_cores_is_never_paused(volatile: Path, drains: int, seed: int) -> None:

@@ -148,6 +148,7 @@ class TellsShortJobs(RefilledNodes):
         return self.told
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize(("told", "paused"), [(24.0, False), (12.0, False), (8.0, True), (None, False)])
 def test_jobs_that_come_and_go_between_two_looks_have_started(told: float | None, paused: bool, tmp_path: Path) -> None:
     """Half of the 24 cores that came back are enough; a round of which nobody tells counts for nothing."""

@@ -79,6 +79,7 @@ def test_json_has_every_finding() -> None:
     assert [Finding(**one) for one in json.loads(check.as_json(findings))["findings"]] == findings
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("kind", ["refused", "unknown name", "no collector configured"])
 def test_a_pool_that_is_not_there_is_one_line(kind: str, tmp_path: Path) -> None:
     """Exit code 1, nothing on standard output, no traceback."""

@@ -88,6 +88,7 @@ def test_the_version_has_a_short_option(option: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == f"drainwise {drainwise.__version__}\n"
 
 
+@pytest.mark.daemons
 def test_every_command_explains_itself_without_any_package() -> None:
     """-I and -S leave out whatever is installed: numpy, jinja2, prometheus_client, HTCondor's bindings."""
     program = EACH_HELP + "print(*{'numpy', 'jinja2', 'prometheus_client', 'htcondor2'} & set(sys.modules))"
@@ -104,6 +105,7 @@ def test_a_command_that_needs_a_package_is_refused_before_it_runs() -> None:
     assert shown.stderr.count("\n") == 1
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("encoding", most_of(["ascii"], ["ascii", "latin-1"]))
 def test_every_command_explains_itself_in_any_encoding(encoding: str) -> None:
     """What it does not have is spelled: SIZE:SHARE,... and task -> parameters."""

@@ -16,7 +16,7 @@ from drainwise.cli.main import main, whole_parser
 
 from .conftest import AlicesPool
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 NO_FILE = "/no/such/file"
 MISSING = {
     "status": ["--site", NO_FILE],
@@ -130,6 +130,7 @@ def run_with(output: int, words: list[str], said: Path) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.daemons
 def test_whatever_prints_fails_in_one_line_where_nothing_can_be_written(
     pool: AlicesPool, journal: str, tmp_path: Path
 ) -> None:

@@ -42,9 +42,6 @@ def ran(*words: str, python: str) -> subprocess.CompletedProcess[str]:
             ("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--kill-wait", "-1"),
             "argument --kill-wait: '-1': expected seconds, or",
         ),
-        (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--chunks", "2"), "in no job of a batch system"),
-        (("run", "--payload-command", "true", "--cores", "1", "--seconds", "9", "--chunks", "2"), "give --queue"),
-        (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--chunks", "257"), "from 0 to 256"),
         (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--estimate", "/"), "expected a regular file"),
     ],
 )

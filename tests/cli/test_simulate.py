@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("simulator", "command")]
 
 ROOT = Path(__file__).parents[2]
 EXCERPT = str(ROOT / "traces" / "lcg-cnaf.swf.gz")
-DOCUMENT = ROOT / "docs" / "simulate.md"
+DOCUMENTS = [ROOT / "docs" / name for name in ("simulate.md", "simulate-results.md")]
 QUICK = ("--cores", "64", "--moments", "1", "--replications", "2", "--processes", "1")
 
 
@@ -144,6 +144,11 @@ SHARES = [("--reclaim", "0"), ("--reclaim", "1.5"), ("--stuck", "-0.1"), ("--lia
         ("--dominant", "2", "expected a number from 0 to 1"),
         ("--estimates", "guess", "expected one of requests, scouts, exact"),
         ("--longest", "x", "expected seconds"),
+        ("--shrinking", "2", "expected a number from 0 to 1"),
+        ("--chunk", "0", "expected a whole number from 1"),
+        ("--period", "0.5", "expected"),
+        ("--step", "0", "from 1s to 3650d"),
+        ("--while-draining", "x", "expected one of"),
     ],
 )
 def test_each_option_is_checked(option: str, value: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,10 +220,11 @@ def test_a_terminal_sees_how_far_it_is(few: str) -> None:
 def test_the_documented_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those of docs/simulate.md, on the first jobs of each log and at one moment, for the sake of time."""
+    """Those of both pages on it, on the first jobs of each log and at one moment, for the sake of time."""
     commands = [
         line
-        for fence in re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+        for document in DOCUMENTS
+        for fence in re.findall(r"```sh\n(.*?)```", document.read_text(), re.DOTALL)
         for line in re.sub(r"\\\n *", "", fence).splitlines()
         if line.startswith("drainwise ")
     ]

@@ -60,6 +60,7 @@ FROM_A_CENTRAL_MACHINE = {
 ON_A_MACHINE_OF_THE_POOL = {
     "condor_status -af Name PilotKillWaste",
     "condor_status -af Name PilotRemaining PilotDrainingWaste PilotKillWaste",
+    "condor_status -af Name PilotReclaimDeadline",
     "condor_status -af Name PilotRemainingMax",
     "condor_status -print-format /etc/drainwise/pilots.cpf",
 }
@@ -212,42 +213,24 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192 --reclaim 0.05 --json",
     "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192 --estimates requests --liars 0.2 --csv",
     "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192 --html simulation.html",
-    "drainwise simulate LCG-2005-1.swf.gz",
-    "drainwise simulate LCG-2005-1.swf.gz --reclaim 0.05",
-    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
-    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
     "drainwise simulate mix.swf --reclaim 0.05",
-    "drainwise simulate mix.swf --moments 40 --replications 2 --reclaim 0.05",
     "drainwise simulate mix.swf --moments 2 --replications 2 --policies least-waste,site-least-waste,youngest-first"
     " --min-grace 15m",
-    "drainwise simulate mix.swf --moments 2 --replications 2 --reclaim 0.05 --policies least-waste,site-least-waste"
-    " --min-grace 5m",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 3"
     " --replications 3 --policies least-waste,site-least-waste --min-grace 30m",
-    "drainwise simulate LCG-2005-1.swf.gz --moments 20 --replications 2 --horizon 1d",
     "drainwise simulate LCG-2005-1.swf.gz --moments 4 --replications 2 --step 10m"
     " --policies site-least-waste,site-default",
     "drainwise simulate mix.swf --moments 4 --replications 2 --step 10m --policies site-least-waste,site-default"
     " --reclaim 0.05",
-    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 50"
-    " --replications 2 --horizon 1d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 20"
     " --replications 1 --policies least-waste,open-need --shrinking 1 --chunk 8 --reclaim 0.25",
     "drainwise simulate mix.swf --moments 2 --replications 3 --dominant 1 --policies least-waste,open-need"
     " --shrinking 0.5",
-    "drainwise simulate LCG-2005-1.swf.gz --moments 2 --replications 3 --dominant 1"
-    " --policies least-waste,open-need --shrinking 0.5",
 }
 THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_waste_tables.py
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
-    "scripts/waste_tables --logs . --results waste.json --write docs/simulate.md",
+    "scripts/waste_tables --logs . --results waste.json --write docs/simulate-results.md",
     "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
-    "scripts/waste_tables --logs . --results many.json --only metacentrum --moments 8 --replications 8"
-    " --policies least-waste",
-    "scripts/waste_tables --logs . --results points.json --only metacentrum --moments 4"
-    " --policies site-least-waste,least-waste",
-    "scripts/waste_tables --logs . --results points.json --only mix-80/8/ --moments 4 --replications 4"
-    " --policies site-least-waste,least-waste",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
 THE_SOLVER = {"scripts/chooser_quality"}  # tests/room/test_against_a_solver.py
@@ -363,13 +346,15 @@ def documented() -> set[str]:
     named |= {"condor_startup.sh"}
     named |= {"drainwise help COMMAND"}  # tests/cli/test_command_line.py
     named |= {"drainwise pilot run --return-memory", "drainwise local return"}  # test_local_pool.py runs it
-    named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
+    named |= {"condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
     named |= {"drainwise reclaim --resume-demand ACCOUNT"}  # tests/cli/test_on_request.py
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
     named |= {"condor_advertise"}  # test_pushed_attributes.py runs it
     named |= {"drainwise plan --snapshot", "drainwise reclaim --cores N --by TIME", "drainwise COMMAND --help"}
     named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py
+    named |= {"condor_on -startd", "condor_on -negotiator", "drainwise install --files-only"}  # test_faults_whole.py
+    named |= {"condor_q", "condor_q -better-analyze"}
     named |= {"drainwise explain", "drainwise explain JOB", "drainwise features serve", "drainwise doctor --bundle"}
     named |= {
         "scripts/panda_figures.py",

@@ -1,4 +1,4 @@
-"""The lines of docs/install-wheel.md, typed on clean machines of Debian 12, 13 and one with Python 3.9, no network."""
+"""The lines of docs/install.md, typed on clean machines of Debian 12, 13 and one with Python 3.9, no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from real_daemons.furnish import copy_tree, write_file
 
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("installing", "installing")]
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "install-wheel.md").read_text()
+PAGE = (ROOT / "docs" / "install.md").read_text()
 CLONE = ("plugins", "condor_config.d", "prologs", "slurm", "systemd", "pyproject.toml", "README.md", "LICENSE")
 OLDER = "0.0.9"
 # No cluster is here that could be asked what it has.

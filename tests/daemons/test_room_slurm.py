@@ -18,6 +18,7 @@ from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import require_whole
 from drainwise.siteconfig import SlurmSection
 from drainwise.slurm.pool.pool import SlurmPool
+from drainwise.slurm.pool.snapshot import SiteRules
 from slurm_cluster import SlurmCluster, mixed_cluster
 
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("room", "Slurm")]
@@ -72,7 +73,7 @@ def wait(cluster: SlurmCluster, *options: str) -> str:
 def look(cluster: SlurmCluster) -> Snapshot:
     tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
     settings = SlurmSection(bin_dir=tools, command_timeout=10, transport="commands")
-    snapshot = SlurmPool(settings, 7200).snapshot(int(time.time()))
+    snapshot = SlurmPool(settings, SiteRules(7200)).snapshot(int(time.time()))
     require_whole(snapshot)
     return snapshot
 

@@ -17,6 +17,7 @@ from drainwise.reclaim.quota import WhatIf
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.siteconfig import SlurmSection
 from drainwise.slurm.pool.pool import SlurmPool
+from drainwise.slurm.pool.snapshot import SiteRules
 from slurm_cluster import Job, Qos, SlurmCluster
 from slurm_cluster.layout import Account
 
@@ -60,7 +61,7 @@ def cluster(running: SlurmCluster) -> Iterator[SlurmCluster]:
 
 def pool_of(cluster: SlurmCluster) -> SlurmPool:
     tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
-    return SlurmPool(SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue"), 24 * HOUR)
+    return SlurmPool(SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue"), SiteRules(24 * HOUR))
 
 
 def now() -> int:
@@ -174,7 +175,7 @@ def test_only_jobs_in_scope_are_ordered(cluster: SlurmCluster) -> None:
         (ScopeRules(preemptible="user=alice", exempt="partition=*"), ""),
         (ScopeRules(preemptible="licence=*"), ""),
     ):
-        snapshot = SlurmPool(section, 24 * HOUR, scope=rules).snapshot(now())
+        snapshot = SlurmPool(section, SiteRules(24 * HOUR, scope=rules)).snapshot(now())
         settings = replace(SETTINGS, scope=rules)
         plan = make_plan(snapshot, snapshot.taken, settings)
         assert [order.pilot.name for order in plan.orders] == [chosen][: bool(chosen)], plan
@@ -193,5 +194,5 @@ def test_a_silent_job_of_two_nodes_is_ordered_where_the_scope_says_so(cluster: S
     section = SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue")
     wide = (Scope("wide", "name=wide", None, True),)
     for rules, orders in ((ScopeRules(exempt="name=single"), 0), (ScopeRules(exempt="name=single", scopes=wide), 1)):
-        snapshot = SlurmPool(section, 24 * HOUR, scope=rules).snapshot(now())
+        snapshot = SlurmPool(section, SiteRules(24 * HOUR, scope=rules)).snapshot(now())
         assert len(make_plan(snapshot, snapshot.taken, replace(SETTINGS, scope=rules)).orders) == orders

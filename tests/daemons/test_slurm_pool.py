@@ -33,16 +33,16 @@ from drainwise.slurm.jobs.admin_comment import Published, comment_text, publishe
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.order_mark import entries_in
-from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.pool import SlurmPool
-from drainwise.slurm.pool.snapshot import HETEROGENEOUS, SEVERAL_NODES
+from drainwise.slurm.pool.snapshot import HETEROGENEOUS, SEVERAL_NODES, SiteRules
 from drainwise.slurm.pool.transport import SlurmTransport
 from drainwise.slurm.setup.check import caller_of, judge, judge_orders
-from drainwise.slurm.setup.check_facts import collect, nodes_of
+from drainwise.slurm.setup.check_facts import collect
 from drainwise.slurm.setup.render import fragment_path, render
 from slurm_cluster import Job, Qos, SlurmCluster
+from whole_jobs import jobs_in
 
 GRACE = 7200
 SLEEP = "exec sleep 1000"
@@ -81,7 +81,7 @@ def pool_of(
     """The cluster as a pool; limit: s that a command may take."""
     bin_dir = tools(cluster, user)
     section = SlurmSection(bin_dir=bin_dir, command_timeout=limit, vacate=vacate, native_preemption=native)
-    return SlurmPool(section, GRACE, scope=scope)
+    return SlurmPool(section, SiteRules(GRACE, scope=scope))
 
 
 def now() -> int:
@@ -627,7 +627,9 @@ def test_who_is_overdue_is_ended(slurm: SlurmCluster) -> None:
         pool = pool_of(slurm)
         job, other = (start(slurm, "alice") for _ in range(2))
         pool.give_order(pilot(pool, job), now() + 3, "test")
-        late = SlurmPool(replace(SlurmSection(), bin_dir=tools(slurm)), GRACE, clock=lambda: time.time() + 200)
+        late = SlurmPool(
+            replace(SlurmSection(), bin_dir=tools(slurm)), SiteRules(GRACE), clock=lambda: time.time() + 200
+        )
         assert late.follow_up(late.snapshot(now())) == [f"{job.label} was overdue and is ended"]
         slurm.wait_for(lambda: slurm.job(job.id).state == "CANCELLED", 30, "its end")
         assert slurm.job(other.id).state == "RUNNING"
@@ -858,7 +860,7 @@ def test_check_names_what_this_cluster_lacks(slurm: SlurmCluster) -> None:
 
 def test_check_asks_the_servers_of_features_by_the_names_that_nodes_have(slurm: SlurmCluster) -> None:
     site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(slurm)))
-    assert nodes_of(site) == sorted(slurm.node_names)
+    assert sorted(one.name for one in collect(site).nodes) == sorted(slurm.node_names)
 
 
 def test_check_sees_a_setting_that_makes_orders_late(slurm: SlurmCluster) -> None:
@@ -887,11 +889,12 @@ def test_check_sees_who_may_not_give_orders_and_nodes_whose_agents_are_silent(sl
             slurm.run(["sacctmgr", "--immediate", "modify", "user", "bob", "set", f"AdminLevel={level}"], check=False)
             facts = collect(site)
             caller = caller_of(facts, site, slurm.uid("bob"), "bob")
-            found = {one.what: one for one in judge_orders(facts, caller, site, now() + 301)}
+            found = {one.what: one for one in judge_orders(facts, caller)}
             assert found["orders"].severity == severity
             assert (slurm.run(order, user="bob", check=False).returncode == 0) is (severity == "ok")
-        assert found["nodes' agents"].value == silent.nodes[0]
-        assert "nodes' agents" not in {one.what for one in judge_orders(facts, caller, site, now())}
+        later = {one.what: one for one in judge(facts, site, now() + 301)}
+        assert later["nodes' agents"].value == silent.nodes[0]
+        assert "nodes' agents" not in {one.what for one in judge(facts, site, now())}
     finally:
         slurm.run(["sacctmgr", "--immediate", "modify", "user", "bob", "set", "AdminLevel=None"], check=False)
         slurm.cancel_all()

@@ -130,6 +130,7 @@ def test_whatever_json_says_it_is_sound_or_has_a_reason(found: object) -> None:
         assert isinstance(one, str) and one
 
 
+@pytest.mark.daemons
 def test_memory_is_flat() -> None:
     """Ten times the lines take no more memory: nothing is kept."""
 

@@ -374,6 +374,7 @@ def has_more_than(directory: Path, count: int) -> bool:
     return len(os.listdir(directory)) > count
 
 
+@pytest.mark.daemons
 def test_killed_at_any_moment_a_new_directory_is_whole_or_absent(tmp_path: Path, attack: Attack) -> None:
     """HOSTILE 51: and what was left behind does not hinder the next one."""
     whole = {f"key{number}": f"{number}" for number in range(20)}

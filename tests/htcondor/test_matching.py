@@ -149,6 +149,7 @@ def bomb() -> object:
     return parsed(f"[{sums}; A12 = 1; Requirements = A0 > 0]")
 
 
+@pytest.mark.daemons
 def test_an_expression_without_end_holds_up_its_own_job_alone() -> None:
     first, endless, third, none = matched([job(), bomb(), job(), None], {"class": empty()}, (), seconds=2)
     assert first == third == {"class": None} and none is None

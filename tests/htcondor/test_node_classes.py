@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def test_with_few_values_places_of_one_class_are_alike_in_all(rows: list[dict[st
         assert all(repr(row.get(name)) == repr(example.get(name)) for name in "abc")
 
 
+@pytest.mark.daemons
 @given(st.lists(st.tuples(values, values), min_size=FEW, max_size=400))
 def test_there_are_never_more_classes_than_can_be_matched(pairs: list[tuple[object, object]]) -> None:
     rows = [{"a": one, "b": other, "c": place} for place, (one, other) in enumerate(pairs)]

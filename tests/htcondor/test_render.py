@@ -147,6 +147,7 @@ def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPat
     require_no_empty_value(render, "execute", monkeypatch, tmp_path)
 
 
+@pytest.mark.daemons
 def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
     require_own_templates(render, "condor_config.d", 12, tmp_path)

@@ -38,6 +38,7 @@ def run(script: str, shell: tuple[str, ...] = ("/bin/sh",)) -> int:
     return subprocess.run(shell, input=script.encode(), env={"LEFT": "1", "LC_ALL": "C"}, check=False).returncode
 
 
+@pytest.mark.daemons
 @more_examples(0.5)
 @given(st.lists(words, max_size=4), st.dictionaries(names, words, max_size=5), st.sampled_from(SHELLS))
 def test_nothing_a_user_writes_is_evaluated(

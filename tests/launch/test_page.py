@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "launch.md").read_text()
 
 
+@pytest.mark.daemons
 def test_the_page_as_typed(tmp_path: Path) -> None:
     if toml_reader() is None:
         pytest.skip("this Python reads no TOML")

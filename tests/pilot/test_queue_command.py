@@ -123,6 +123,7 @@ def test_a_command_that_prints_rubbish_without_end(tmp_path: Path) -> None:
     queue.end()
 
 
+@pytest.mark.daemons
 @apart
 def test_at_most_a_thousand_are_read_ahead(tmp_path: Path) -> None:
     """Then the command waits, until there is room again."""

@@ -25,6 +25,7 @@ PATIENCE = 20.0
 BURN = "import os, time; x = bytearray(80_000_000)\nwhile time.process_time() < 0.3: pass"
 
 
+@pytest.mark.daemons
 @apart
 def test_cpu_time_and_memory_reach_the_record(tmp_path: Path) -> None:
     """A shell whose child computes for 0.3 s in 80 MB: both are in the line, and in what the estimates read of it."""
@@ -66,6 +67,7 @@ for _ in range(4):
 """
 
 
+@pytest.mark.daemons
 @apart
 def test_the_memory_of_all_processes_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four of 50 MB each are 200 MB, though none of them has more than that; what they share counts once."""

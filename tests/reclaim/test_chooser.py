@@ -383,6 +383,7 @@ def test_small_pools_are_solved_as_the_solver_does(family: str, join: bool) -> N
     assert ours <= best * (1.001 if len(it.limits.rank) == 1 else 1.1)
 
 
+@pytest.mark.daemons
 def test_a_pool_of_forty_nodes_comes_close_to_the_solver() -> None:
     """Chosen by filling and bettering groups of places."""
     it = random_problem("middle", 2)

@@ -163,6 +163,7 @@ def test_a_large_place_is_covered_by_cores(count: int) -> None:
     assert need <= last[0] <= plan.budget[0]
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("accounts", [30, 90])
 def test_many_users_of_many_pilots_are_decided_on_at_once(accounts: int) -> None:
     """Each within its budget and near what was wanted; what one says changes nothing for the others."""

@@ -105,6 +105,7 @@ class SmallPool:
 POOLS = 2 * settings().max_examples
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("seeds", [range(start, start + 10) for start in range(0, POOLS, 10)], ids=str)
 def test_orders_stand_while_their_pilots_leave(seeds: range) -> None:
     ordered = 0

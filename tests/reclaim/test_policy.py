@@ -314,6 +314,7 @@ def test_what_a_user_values_changes_no_number_of_cores(among: list[Pilot], cores
     assert -1 <= more <= PRIORITY_WEIGHT * cores_of(chosen) + len(among)
 
 
+@pytest.mark.daemons
 @given(of=st.lists(pools, min_size=2, max_size=3))
 def test_prices_of_many_users_are_those_of_each_alone(of: list[list[Pilot]]) -> None:
     """Also with what they value: nobody's report changes the price of another's pilot."""

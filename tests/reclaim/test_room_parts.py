@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,6 +173,7 @@ pilots = st.lists(
 )
 
 
+@pytest.mark.daemons
 @given(pilots, st.integers(1, 6), st.sampled_from((1, 4, 8)), st.sampled_from(("least-waste", "open-need")))
 def test_nobody_both_goes_and_returns_and_nothing_is_asked_twice(
     rows: list[tuple[int, object, bool, str]], jobs: int, cores: int, policy: str

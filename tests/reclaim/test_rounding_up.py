@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -139,6 +140,7 @@ class FairPool:
         return Snapshot(NOW, tuple(self.running), accounts, float(self.free()))
 
 
+@pytest.mark.daemons
 @given(
     st.lists(
         st.tuples(st.sampled_from([1.0, 1.0, 2.0, 3.5]), st.integers(1, 12), st.integers(0, 48), st.integers(0, 48)),

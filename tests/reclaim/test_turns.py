@@ -49,6 +49,7 @@ def test_over_many_cycles_each_gives_back_as_much_as_the_others() -> None:
     assert Counter(one.user for one in orders) == dict.fromkeys(USERS, 10)
 
 
+@pytest.mark.daemons
 def test_without_a_journal_the_day_decides() -> None:
     """No name is first for ever; within a day it is always the same one."""
     seen = pool_of()

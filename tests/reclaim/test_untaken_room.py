@@ -184,6 +184,7 @@ def play(pool: HiddenRule, until: int = 36 * HOUR) -> list[Cycle]:
     return done
 
 
+@pytest.mark.daemons
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(10))
 def test_no_job_waits_for_ever_unnamed(part: int) -> None:

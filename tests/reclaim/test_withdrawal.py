@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.daemons
 @given(rows, st.integers(0, 40), st.integers(0, 20), st.integers(0, 60))
 def test_what_is_withdrawn_is_not_asked_for_again(
     pilots: list[tuple[tuple[PilotReport | None, PilotReport | None], int, bool]], deficit: int, free: int, surplus: int

@@ -19,6 +19,7 @@ from .solver import solved
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.daemons
 @more_examples(2.5)
 @given(pools())
 def test_one_users_pilots_serve_what_the_solver_serves_at_its_cores_and_cost(pool: Pool) -> None:
@@ -65,6 +66,7 @@ def test_in_a_large_pool_a_limit_that_refuses_two_jobs_lets_one_start() -> None:
         assert dict(pool.made().jobs) == {"k0": 1} == solved(pool)[0]
 
 
+@pytest.mark.daemons
 def test_the_quality_is_compared_by_a_command() -> None:
     """`scripts/chooser_quality` prints a row for each family, and whether a threshold is missed."""
     command = [sys.executable, str(ROOT / "scripts" / "chooser_quality"), "--pools", "2", "--family", "small", "users"]

@@ -218,6 +218,7 @@ def _of(pool: Pool, user: str) -> set[str]:
     return {one.run for one in pool.pilots if one.user == user}
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("size", SIZES)
 @given(pools(("alice", "dave")), st.randoms(use_true_random=False))
 def test_the_order_in_which_places_and_pilots_are_listed_changes_nothing(size: str, pool: Pool, dice: Random) -> None:
@@ -280,6 +281,7 @@ def test_pieces_are_kept_where_one_of_two_kinds_needs_several_of_them() -> None:
     assert kept_rooms(facts, [replace(made, room=RoomFor("n", ((small, 1),)))], None, going) == {}
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("seed", range(most_of(1, 3)))
 def test_on_a_large_pool_claims_choose_the_pilots_and_no_more_than_the_extra_cores(seed: int) -> None:
     """Mixed nodes and kinds: with the claims less is wasted than by facts alone, for the same jobs.

@@ -57,6 +57,7 @@ def test_records_are_read_strictly() -> None:
         panda_rows([HEADING.replace("corecount", "cores")], "p")
 
 
+@pytest.mark.daemons
 def test_the_command(tmp_path: Path) -> None:
     """The same seed makes the same log, another one does not."""
     records = tmp_path / "panda.csv"

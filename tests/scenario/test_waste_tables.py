@@ -57,14 +57,15 @@ def test_a_ratio_is_of_the_same_states() -> None:
     row = {"wasted": [1.0, 0.5, 1.5], "given": 1.0}
     policies = {
         "least-waste": {**row, "sums": [[2.0, 1.0], [4.0, 5.0]]},
-        "least-kill": {**row, "sums": [[4.0, 4.0], [8.0, 8.0]]},
-        "wait-then-kill": {**row, "sums": [[0.0, 0.0], [0.0, 0.0]]},
+        "site-default": {**row, "sums": [[2.0, 2.0], [4.0, 4.0]]},
+        "youngest-first": {**row, "sums": [[4.0, 4.0], [8.0, 8.0]]},
+        "site-least-waste": {**row, "sums": [[0.0, 0.0], [0.0, 0.0]]},
         "open-need": row,
     }
     made = tables({"lcg/quarter/2h": {"moments": 1, "replications": 2, "policies": policies}}, workloads())
-    assert "| least-waste to least-kill | 0.5 ± 0 |" in made
-    assert "| least-waste: predicted to wasted | 1 ± 4.2 |" in made
-    assert "to wait-then-kill" not in made and "open-need:" not in made
+    assert "| site-default to youngest-first | 0.5±0 |" in made
+    assert "| least-waste: predicted to wasted | 1±4.2 |" in made
+    assert "to site-least-waste" not in made and "| open-need |" not in made, "of some policies alone there are rows"
 
 
 def test_a_document_without_marks_is_left_alone() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from drainwise.simulate.outcome import CoreSeconds
+from drainwise.simulate.outcome import CoreSeconds, Outcome
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.study import Study, study
 from drainwise.simulate.trace import Trace, read_trace
@@ -30,3 +30,13 @@ def swept() -> Study:
 def unexplained(sums: CoreSeconds) -> float:
     """Return the core-seconds that are left over: 0 but for rounding."""
     return sums.total - (sums.useful + sums.killed + sums.draining + sums.idle)
+
+
+def wait_for(outcome: Outcome, share: float) -> float:
+    """Return the seconds until `share` (0 to 1) of the demanded cores was free; infinite when it never was."""
+    wanted, there = share * min(outcome.asked, outcome.given), 0
+    for seconds, cores in outcome.waits:
+        there += cores
+        if there >= wanted:
+            return seconds
+    return 0.0 if wanted <= 0 else float("inf")

@@ -17,7 +17,7 @@ from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
-from .small import unexplained
+from .small import unexplained, wait_for
 from .test_site import require_conserved
 
 
@@ -31,6 +31,7 @@ def two_users(count: int = 500) -> list[TraceJob]:
 SITE = Scenario(cores=64, arrivals="w", lease=60_000.0, quiet=0.3)
 
 
+@pytest.mark.daemons
 def test_arriving_jobs_get_their_quota() -> None:
     """All their jobs start, and none waits for longer than the horizon, a look of the agent, and the job before it."""
     for one in run_all(two_users(), SITE, ONE_SHOT):
@@ -43,7 +44,7 @@ def test_arriving_jobs_get_their_quota() -> None:
 def test_killing_serves_sooner_than_draining() -> None:
     """Who kills pays with payloads, who drains with waiting."""
     killed, drained = run_all(two_users(), SITE, ("youngest-first", "drain-all"))
-    assert killed.wait_for(1.0) <= 60 < drained.wait_for(1.0)
+    assert wait_for(killed, 1.0) <= 60 < wait_for(drained, 1.0)
     assert killed.drained == 0 < drained.drained
 
 

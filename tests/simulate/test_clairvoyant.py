@@ -53,6 +53,7 @@ def test_no_other_moment_is_better(payloads: list[Truth], earliest: int, length:
     )
 
 
+@pytest.mark.daemons
 @given(jobs=traces(), scenario=scenarios)
 def test_it_is_never_beaten(jobs: list[TraceJob], scenario: Scenario) -> None:
     """No policy wastes less in truth, at any decision, however good or bad the estimates are.

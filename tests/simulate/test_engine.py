@@ -12,7 +12,7 @@ from drainwise.facts.waste import draining_waste, kill_waste, remaining
 from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.prices import POLICIES as AGENT
 from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of, truth_of
-from drainwise.simulate.engine import begin, run_all, simulate
+from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.outcome import Outcome
 from drainwise.simulate.policies.clairvoyant import waste_when_ended
 from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
@@ -22,9 +22,10 @@ from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
-from .small import unexplained
+from .small import unexplained, wait_for
 
 
+@pytest.mark.daemons
 @given(jobs=traces(), scenario=scenarios)
 def test_every_core_second_is_accounted_for(jobs: list[TraceJob], scenario: Scenario) -> None:
     """Under every policy: total = useful + killed + draining + idle, and the decision's part is within it."""
@@ -91,14 +92,15 @@ def busy_site(count: int = 250) -> list[TraceJob]:
 BUSY = Scenario(cores=64, moments=3, lease=90_000.0)
 
 
+@pytest.mark.daemons
 def test_the_same_seed_has_the_same_outcome() -> None:
     """Outcomes depend on the arguments alone, and on the seed and the replication."""
     jobs, once = busy_site(), replace(BUSY, moments=1)
     first = run_all(jobs, once, POLICIES)
     assert first == run_all(jobs, once, POLICIES)
-    alone = simulate(jobs, once, "least-waste")
+    alone = run_all(jobs, once, ("least-waste",))
     assert alone != run_all(jobs, once, ("least-waste",), replication=1)
-    assert alone != simulate(jobs, replace(once, seed=2), "least-waste")
+    assert alone != run_all(jobs, replace(once, seed=2), ("least-waste",))
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +109,12 @@ def together() -> tuple[Outcome, ...]:
     return tuple(run_all(busy_site(), BUSY, POLICIES))
 
 
+@pytest.mark.daemons
 def test_a_policy_alone_fares_as_beside_others(together: tuple[Outcome, ...]) -> None:
     """Branches do not touch each other or the course of the trace."""
     jobs = busy_site()
     for policy in ("least-waste", "youngest-first", CLAIRVOYANT, "wait-then-kill"):
-        assert simulate(jobs, BUSY, policy) == tuple(one for one in together if one.policy == policy)
+        assert run_all(jobs, BUSY, (policy,)) == tuple(one for one in together if one.policy == policy)
 
 
 def test_all_policies_give_the_same_cores_from_the_same_state(together: tuple[Outcome, ...]) -> None:
@@ -126,9 +129,9 @@ def test_all_policies_give_the_same_cores_from_the_same_state(together: tuple[Ou
 def test_killing_is_at_once_and_draining_takes_its_time(together: tuple[Outcome, ...]) -> None:
     """Cores of a killed pilot are there at once; those of a drained one until the horizon at the latest."""
     for one in (one for one in together if one.policy in ONE_SHOT):
-        assert one.wait_for(1.0) <= 7200 + (900 if one.policy == SITE_LEAST_WASTE else 60)
+        assert wait_for(one, 1.0) <= 7200 + (900 if one.policy == SITE_LEAST_WASTE else 60)
         if one.policy == "youngest-first":
-            assert (one.wait_for(1.0), one.drained, one.ended_at_once) == (0.0, 0.0, one.pilots)
+            assert (wait_for(one, 1.0), one.drained, one.ended_at_once) == (0.0, 0.0, one.pilots)
         if one.policy == "drain-all":
             assert one.ended_at_once == 0
 

@@ -55,7 +55,7 @@ def test_csv_has_every_decision(found: Study) -> None:
         own = [row for row in rows if row["policy"] == line.policy and not row["varied"]]
         waste = sum(float(row["killed_core_s"]) + float(row["drained_core_s"]) for row in own)
         given = sum(int(row["cores_given"]) for row in own)
-        assert waste / 3600 / given == pytest.approx(line.per_core.value, rel=1e-3, abs=1e-4)
+        assert waste / 3600 / given == pytest.approx(line.core_hours_per_core.value, rel=1e-3, abs=1e-4)
 
 
 def test_words() -> None:

@@ -1,42 +1,13 @@
-"""Inputs of a simulation: what is odd is refused in words, and sizes are as asked for."""
+"""Inputs of a simulation: jobs that fit, sizes as asked for, moments; what each outcome means."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
-from drainwise.facts.errors import UsageError
 from drainwise.simulate.demand_burst import CUT_SHORT, TOO_LONG, TOO_WIDE, fitting, moments
 from drainwise.simulate.outcome import CoreSeconds, Outcome
 from drainwise.simulate.scenario import Scenario
 
 from .made_up import job
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"estimates": "hope"}, "estimates = 'hope': expected one of requests, scouts, exact"),
-        ({"while_draining": "x"}, "while_draining"),
-        ({"cores": 0}, "cores = 0"),
-        ({"moments": 0}, "moments = 0"),
-        ({"reclaimed": 1.5}, "reclaimed = 1.5: expected a share"),
-        ({"reclaimed": 0.0}, "reclaimed = 0.0"),
-        ({"liars": -0.1}, "liars = -0.1"),
-        ({"error": float("nan")}, "error = nan"),
-        ({"lease": 0.0}, "lease = 0.0"),
-        ({"mix": ()}, "mix"),
-        ({"shrinking": 2.0}, "shrinking = 2.0"),
-        ({"chunk": 0}, "chunk = 0"),
-        ({"mix": ((0, 1.0),)}, "mix"),
-        ({"period": 0.5}, "period = 0.5"),
-    ],
-)
-def test_what_is_odd_is_named(wrong: dict[str, Any], said: str) -> None:
-    """The error names field and value."""
-    with pytest.raises(UsageError, match=said):
-        Scenario(**wrong)
+from .small import wait_for
 
 
 def test_the_mix_shares_the_cores() -> None:
@@ -71,8 +42,8 @@ def outcome(waits: tuple[tuple[float, int], ...]) -> Outcome:
 def test_waits_are_for_a_share_of_the_cores() -> None:
     """Half of the cores are there when the second pilot is gone, all when the last one is."""
     one = outcome(((0.0, 8), (60.0, 8), (900.0, 16)))
-    assert [one.wait_for(share) for share in (0.0, 0.25, 0.5, 0.51, 1.0)] == [0.0, 0.0, 60.0, 900.0, 900.0]
-    assert outcome(((5.0, 8),)).wait_for(1.0) == float("inf")
+    assert [wait_for(one, share) for share in (0.0, 0.25, 0.5, 0.51, 1.0)] == [0.0, 0.0, 60.0, 900.0, 900.0]
+    assert wait_for(outcome(((5.0, 8),)), 1.0) == float("inf")
 
 
 def test_waste_is_what_was_killed_and_what_idled() -> None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
 from drainwise.slurm.pool.shares import Shares, shares_in
+from whole_jobs import jobs_in
 
 VERSIONS = ("22.05", "24.11")
 NOW = {"22.05": 1795273993, "24.11": 1795274136}

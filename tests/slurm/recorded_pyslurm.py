@@ -3,6 +3,7 @@
 Its `Job` has the attributes that pyslurm's own has in that version (`attributes.txt`) and no others, for reading alone;
 of one that was not recorded the value is None, as where Slurm has set none. `Jobs` is a mapping of all clusters' jobs.
 Of a job that waits for a reservation the sentence for its reason was added to the JSON of 24.11, as real ones have it.
+Where squeue's lines were not recorded, they are written from its JSON of the same moment.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.pool.transport import SlurmTransport, TransportChoice
+from whole_jobs import jobs_in, lines_of
 
 FOLDER = Path(__file__).parent / "recorded" / "pyslurm"
 SLURM = {"22.05": "22.05.8", "24.11": "24.11.5"}
@@ -61,15 +63,14 @@ class Machine:
         self.packages, self.bin_dir, self.marker = base / "packages", base / "bin", base / "marker"
         self.packages.mkdir()
         self.bin_dir.mkdir()
-        for name in ("squeue", "sinfo", "sshare"):
-            file = self._recorded / name
-            plain = f"[ ! -e {file}.txt ] || cat {file}.txt"
-            answer = f"case $* in *--json*) cat {file}.json;; *) {plain};; esac"
-            # What pyslurm does not tell of jobs is asked for beside it.
-            gres = f"[ ! -e {self._recorded}/gres.txt ] || cat {self._recorded}/gres.txt; exit"
-            self.program(
-                name, f"case $* in *=JobID:?,SchedNodes*) {gres};; esac; echo {name} >> {self.marker}; {answer}"
-            )
+        listed = self._recorded / "squeue.txt"
+        if not listed.exists():
+            listed = base / "squeue.txt"
+            listed.write_text(lines_of(jobs_in((self._recorded / "squeue.json").read_bytes())))
+        for name in ("sinfo", "sshare"):
+            self.program(name, f"cat {self._recorded}/{name}.txt")
+        texts = f"echo squeue >> {self.marker}; cat {self._recorded}/squeue.json"
+        self.program("squeue", f"case $* in *--json*) {texts};; *) cat {listed};; esac")
         # Its clock is this machine's.
         config = "date '+Configuration data as of %s'"
         if (self._recorded / "scontrol.txt").exists():
@@ -107,6 +108,6 @@ class Machine:
         return Path("/proc/thread-self/children").read_text()
 
     def asked(self) -> set[str]:
-        """Who was asked for the jobs."""
+        """Who was asked for the texts of jobs."""
         words = set(self.marker.read_text().split()) if self.marker.exists() else set()
         return words & {"squeue", "imported"}

@@ -18,7 +18,8 @@ from drainwise.slurm.jobs.squeue_lines import jobs_of_lines
 from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
 from drainwise.slurm.pool.rules import ClusterRules, rules_in
 from drainwise.slurm.pool.shares import shares_in
-from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
+from drainwise.slurm.pool.transport import Answers
 
 NOW = 1795367041
 _FOLDER = Path(__file__).parent / "recorded" / "room"
@@ -43,4 +44,4 @@ def nodes(version: str) -> list[SlurmNode]:
 
 def snapshot(version: str) -> Snapshot:
     tree = shares_in(recorded(version, "sshare.txt").decode())
-    return snapshot_of(jobs(version), nodes(version), tree, NOW, 7200, (), rules(version))
+    return snapshot_of(Answers(jobs(version), nodes(version), tree, rules(version)), SiteRules(7200), NOW)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from drainwise.pool.identity import IdentityRules, PilotIdentity, rule_of
-from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
-from drainwise.slurm.jobs.squeue_json import jobs_in
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.written import Written
 from drainwise.slurm.pool.node_line import SlurmNode
-from drainwise.slurm.pool.old_release import details_in
+from drainwise.slurm.pool.old_release import texts_in
 from drainwise.slurm.pool.shares import shares_in
-from drainwise.slurm.pool.snapshot import snapshot_of
-from drainwise.slurm.pool.transport import jobs_of_pyslurm
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
+from drainwise.slurm.pool.transport import Answers
 
-from .recorded_cluster import VERSIONS, recorded
+from .recorded_cluster import recorded
 
 RULES = IdentityRules(comment=rule_of("vo={vo} {} | vo={vo}"), job_name=rule_of("{ce_job}/{entry}"))
 LINE = b"JobId=%d JobName=%b UserId=alice(1001) GroupId=x Network=(null) WorkDir=/home/alice%b StdErr=/o Power= \n"
@@ -32,7 +31,8 @@ def sent(*jobs: SlurmJob, rules: IdentityRules = RULES) -> list[PilotIdentity | 
     running = [
         replace(job, account="atlas", cores=8, node="n", node_count=1, start=1795270000, states=runs) for job in jobs
     ]
-    return [one.identity for one in snapshot_of(running, [NODE], TREE, 1795270100, 60, identity=rules).pilots]
+    found = snapshot_of(Answers(running, [NODE], TREE), SiteRules(60, identity=rules), 1795270100)
+    return [one.identity for one in found.pilots]
 
 
 def test_the_rules_for_comment_and_name_complete_each_other() -> None:
@@ -45,23 +45,6 @@ def test_the_rules_for_comment_and_name_complete_each_other() -> None:
 def test_each_pilot_has_its_own() -> None:
     jobs = [SlurmJob(7, array=6, task=1, comment="vo=a job=1"), SlurmJob(8, comment="vo=b job=2"), SlurmJob(9)]
     assert [one and one.vo for one in sent(*jobs)] == ["a", "b", None]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_squeue_json_has_them(version: str) -> None:
-    document = json.loads(recorded(version, "squeue.json").decode("utf-8", "replace"))
-    document["jobs"] = [{**document["jobs"][0], "name": "n" * 9999, "comment": "vo=atlas"}]
-    [job] = jobs_in(json.dumps(document).encode())
-    assert (job.name, job.comment) == ("n" * MOST_TEXT, "vo=atlas")
-    document["jobs"][0].update(name=None, comment={"job": "x"})
-    [job] = jobs_in(json.dumps(document).encode())
-    assert (job.name, job.comment) == ("", "")
-
-
-def test_pyslurm_has_them() -> None:
-    record = {"id": 7, "cpus": 1, "state": "RUNNING", "name": "n", "comment": "vo=atlas"}
-    [job] = jobs_of_pyslurm(json.dumps({"jobs": [record]}).encode())
-    assert (job.name, job.comment) == ("n", "vo=atlas")
 
 
 @pytest.mark.parametrize(
@@ -77,15 +60,16 @@ def test_pyslurm_has_them() -> None:
 )
 def test_scontrol_has_them(name: bytes, rest: bytes, written: tuple[str, str]) -> None:
     """Before 23.02. What a user spells in them reaches no further than they do."""
-    assert details_in(LINE % (7, name, rest), {7}).written == {7: written}
+    (found,) = texts_in(LINE % (7, name, rest), {7})[0].values()
+    assert (found.name, found.comment) == written
 
 
 def test_a_forged_line_says_nothing_of_its_job() -> None:
     """A name with a line end in it prints a line for the job of another user."""
     forged = LINE % (7, b"a\nJobId=8 JobName=x UserId=bob(1) Comment=vo=cms job=1", b"") + LINE % (8, b"b", b"")
-    assert details_in(forged, {7, 8}).written == {7: ("a", "")}
+    assert texts_in(forged, {7, 8})[0] == {7: Written(name="a")}
 
 
 def test_the_recorded_jobs_have_their_names() -> None:
-    found = details_in(recorded("22.05", "scontrol.txt"), {1, 10, 12}).written
-    assert found and all(name for name, _ in found.values())
+    found, _ = texts_in(recorded("22.05", "scontrol.txt"), {1, 10, 12})
+    assert found and all(one.name for one in found.values())

@@ -13,6 +13,7 @@ from drainwise.siteconfig import SlurmSection
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.pool import OVERDUE_AFTER, SlurmPool
 from drainwise.slurm.pool.shares import shares_in
+from drainwise.slurm.pool.snapshot import SiteRules
 from drainwise.slurm.pool.transport import Answers
 
 T0 = 1795270000
@@ -74,7 +75,7 @@ class Answering:
 def test_accounts_that_are_gone_make_one_answer_doubtful(bin_dir: Path) -> None:
     """sshare's may have been cut at a line's end; what it says twice is so."""
     whole, cut = "root|||0\n atlas||2|0\n cms||1|0\n", "root|||0\n atlas||2|0\n"
-    seen = SlurmPool(SlurmSection(bin_dir=str(bin_dir)), 7200, Answering(whole, cut, cut, whole))
+    seen = SlurmPool(SlurmSection(bin_dir=str(bin_dir)), SiteRules(7200), Answering(whole, cut, cut, whole))
     seen.snapshot(1_795_270_000)
     with pytest.raises(PoolUnreachable, match="doubtful answer: sshare lacks 1 accounts that it had, such as cms"):
         seen.snapshot(1_795_270_060)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pwd
 import re
 import sys
 import time
@@ -13,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.jobs.squeue_json import jobs_in
+from drainwise.slurm.jobs.written import with_written, written_in
 from drainwise.slurm.pool import pyslurm_reader
-from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.rules import ClusterRules
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
 from drainwise.slurm.pool.transport import TransportChoice
 
 from .recorded_cluster import VERSIONS
@@ -40,25 +39,20 @@ def machine(tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> Ma
     return made
 
 
-def user_names(version: str) -> dict[str, str]:
-    """By what the reader calls a user on this machine, the name on the cluster where the jobs were recorded."""
-    here = {one.pw_uid: one.pw_name for one in pwd.getpwall()}
-    records = json.loads(recorded(version, "pyslurm.json"))["jobs"]
-    return {here.get(one["user_id"], str(one["user_id"])): str(one["user_name"]) for one in records}
-
-
 def test_the_snapshot_by_pyslurm_is_that_by_commands(machine: Machine, version: str) -> None:
     """Through the reader's own process; both of all jobs that squeue shows."""
     machine.install()
-    answers, names = machine.transport("pyslurm").answers(), user_names(version)
-    ours = [replace(job, user=names[job.user]) for job in answers.jobs]
+    answers, texts = machine.transport("pyslurm").answers(), written_in(recorded(version, "squeue.json"), "squeue gave")
     one, other = (
-        snapshot_of(jobs, answers.nodes, answers.shares, NOW[version], 7200, (1,))
-        for jobs in (ours, jobs_in(recorded(version, "squeue.json")))
+        snapshot_of(replace(answers, jobs=jobs, rules=ClusterRules()), SiteRules(7200, (1,)), NOW[version])
+        for jobs in (answers.jobs, with_written([replace(job, comments=()) for job in answers.jobs], texts))
     )
     assert {pilot.name: pilot for pilot in one.pilots} == {pilot.name: pilot for pilot in other.pilots}
     assert replace(one, pilots=()) == replace(other, pilots=())
     assert len(one.pilots) >= 10
+    assert {pilot.name for pilot in one.pilots if pilot.deadline} == {"2"}
+    assert {pilot.name for pilot in one.pilots if pilot.leaving} == {"4_0", "6", "7"}
+    assert {pilot.name for pilot in one.pilots if pilot.report} == {"1"}
 
 
 @pytest.mark.parametrize("recording", ROOM)
@@ -67,11 +61,9 @@ def test_room_by_pyslurm_is_that_by_commands(tmp_path: Path, monkeypatch: pytest
     machine = Machine(tmp_path, recording.partition("-")[2], recording)
     machine.install()
     monkeypatch.setattr(sys, "path", [str(machine.packages), *sys.path])
-    names = user_names(recording)
-    one, other = (machine.transport(setting).answers() for setting in ("pyslurm", "commands"))
     ours, theirs = (
-        snapshot_of(jobs, answers.nodes, answers.shares, ROOM[recording], 7200, (), answers.rules)
-        for jobs, answers in (([replace(job, user=names[job.user]) for job in one.jobs], one), (other.jobs, other))
+        snapshot_of(machine.transport(setting).answers(), SiteRules(7200), ROOM[recording])
+        for setting in ("pyslurm", "commands")
     )
     assert ours == theirs
     assert len(ours.kinds or ()) >= 7 and len(ours.places or ()) == 5
@@ -81,7 +73,7 @@ def test_room_by_pyslurm_is_that_by_commands(tmp_path: Path, monkeypatch: pytest
 def test_all_that_is_read_of_a_job_is_there(version: str) -> None:
     """The reader takes what is not there for nothing: a misspelt name would be a fact that is lost."""
     there = set((FOLDER / version / "attributes.txt").read_text().split())
-    assert set(pyslurm_reader._FIELDS) - there == set()
+    assert set(pyslurm_reader._FIELDS.values()) - there == set()
 
 
 def test_it_is_an_extra_that_no_other_includes() -> None:

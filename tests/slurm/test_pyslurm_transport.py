@@ -1,6 +1,6 @@
-"""Whom the jobs are asked for: pyslurm where it is installed and matches, else squeue, and never half of each.
+"""Whom the texts of jobs are asked for: pyslurm where it is installed and matches, else squeue's JSON.
 
-Beside pyslurm squeue says what jobs ask for that pyslurm does not tell.
+What else is known of jobs stands in the lines of plain squeue.
 
 The pyslurm here is broken in as many ways as a real one may fail; a sound one is in `test_pyslurm_objects`.
 """
@@ -52,13 +52,12 @@ def test_pyslurm_must_be_of_slurms_release(pyslurm: str, slurm: str, why: str) -
     assert mismatch(pyslurm, slurm) == why
 
 
-def test_a_pyslurm_that_matches_is_asked_instead_of_squeue(machine: Machine) -> None:
+def test_a_pyslurm_that_matches_is_asked_instead_of_the_json(machine: Machine) -> None:
     machine.install()
     answers = machine.transport().answers()
     assert machine.asked() == {"imported"}
-    assert (len(answers.jobs), len(answers.nodes)) == (28, 4)
+    assert (len(answers.jobs), len(answers.nodes)) == (27, 4)
     assert machine.choice() == TransportChoice("pyslurm 24.11.0", "")
-    assert {job.user for job in answers.jobs} <= {"alice", "bob", *map(str, range(900, 1100))}
 
 
 def test_the_pools_snapshot_is_the_same_by_either(machine: Machine) -> None:
@@ -121,8 +120,11 @@ def test_a_pyslurm_that_cannot_be_imported_is_left_alone(machine: Machine, broke
         (FAILED_LOAD.format("raise RuntimeError('Unable to contact slurm controller')"), "RuntimeError: Unable to"),
         (FAILED_LOAD.format("os.kill(os.getpid(), 11)"), "its process was ended by signal 11"),
         (FAILED_LOAD.format("os._exit(0)"), "incomplete answer"),
-        (FAILED_LOAD.format("return Jobs({1: object()})"), "AttributeError"),
-        ("Job.cpus = property(lambda job: 1 / 0 if job.id == 20 else 1, lambda job, value: None)", "ZeroDivisionError"),
+        (FAILED_LOAD.format("return Jobs({1: object()})"), "incomplete answer"),
+        (
+            "Job.name = property(lambda job: 1 / 0 if job.id == 20 else '', lambda job, value: None)",
+            "ZeroDivisionError",
+        ),
     ],
 )
 def test_a_pyslurm_that_fails_midway_is_no_answer(machine: Machine, broken: str, why: str) -> None:
@@ -174,18 +176,14 @@ def test_what_lies_beside_pyslurm_hides_nothing_of_pythons_own(
     machine.install()
     (machine.packages / "json.py").write_text("raise SystemExit('hidden')")
     monkeypatch.setenv("PYTHONPATH", str(machine.packages))
-    assert len(machine.transport().answers().jobs) == 28
+    machine.transport().answers()
+    assert machine.asked() == {"imported"}
 
 
 def test_a_comment_that_is_no_text_is_still_somebodys(machine: Machine) -> None:
     """pyslurm itself fails on it; an AdminComment that is not ours must not become an empty one."""
     machine.install("Job.admin_comment = property(lambda job: b'\\xff'.decode(), lambda job, value: None)")
     assert {job.admin_comment for job in machine.transport().answers().jobs} == {"\ufffd"}
-
-
-def test_a_user_without_a_name_is_a_number(machine: Machine) -> None:
-    machine.install("Job.user_id = property(lambda job: 4000000000, lambda job, value: None)")
-    assert {job.user for job in machine.transport().answers().jobs} == {"4000000000"}
 
 
 @pytest.mark.parametrize(

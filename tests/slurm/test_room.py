@@ -9,7 +9,8 @@ from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import require_whole
-from drainwise.slurm.pool.old_release import details_in
+from drainwise.slurm.jobs.written import Written
+from drainwise.slurm.pool.old_release import texts_in
 
 from .recorded_cluster import VERSIONS
 from .recorded_room import recorded, snapshot
@@ -85,15 +86,15 @@ def test_nodes_that_a_job_will_not_have() -> None:
     """Since 23.02 plain squeue says them; before, scontrol's lines do."""
     seen = snapshot("24.11")
     assert nodes_of(seen, by_example(seen)["14"]) == {"node3", "node5"}
-    assert details_in(recorded("22.05", "jobs.txt"), ()).excluded == {14: "node[1-2]"}
+    assert texts_in(recorded("22.05", "jobs.txt"), ())[0] == {14: Written(excluded="node[1-2]")}
 
 
 def test_nobody_spells_in_a_name_what_others_will_not_have() -> None:
     """HOSTILE 43: a forged line makes its victim have none; so does one's own name."""
     true = b"JobId=17 JobName=a ExcNodeList=n1 NodeList=\n"
-    assert details_in(true, ()).excluded == {17: "n1"}
-    assert details_in(true + b"JobId=17 JobName=x ExcNodeList=n[1-9] NodeList=\n", ()).excluded == {}
-    assert details_in(b"JobId=17 JobName=a ExcNodeList=n9 ExcNodeList=n1 NodeList=\n", ()).excluded == {}
+    assert texts_in(true, ())[0] == {17: Written(excluded="n1")}
+    assert texts_in(true + b"JobId=17 JobName=x ExcNodeList=n[1-9] NodeList=\n", ())[0] == {}
+    assert texts_in(b"JobId=17 JobName=a ExcNodeList=n9 ExcNodeList=n1 NodeList=\n", ())[0] == {}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

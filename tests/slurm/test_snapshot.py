@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,12 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise import __version__
 from drainwise.facts.errors import PoolUnreachable
+from drainwise.facts.scope_rules import Scope, ScopeRules
+from drainwise.facts.signs import NO_SIGN, SIGN_PERIOD
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.notices import notices_of
 from drainwise.reclaim.quota import require_whole
 from drainwise.slurm.jobs.admin_comment import Published, comment_text, without_directories_text
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
+from drainwise.slurm.jobs.node_sign import sign_in, sign_text
 from drainwise.slurm.jobs.values import ALIVE, SUSPENDED
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.places import NodeShare
@@ -26,8 +32,10 @@ from drainwise.slurm.pool.snapshot import (
     NO_DIRECTORIES,
     SEVERAL_NODES,
     UNKNOWN_PIECES,
+    SiteRules,
     snapshot_of,
 )
+from drainwise.slurm.pool.transport import Answers
 
 from .recorded_cluster import NOW, START, VERSIONS, jobs, nodes, shares
 
@@ -74,16 +82,15 @@ NODE = machine("n1", 8, 8, 0, False, MAIN)
 def view(
     *found: SlurmJob, at: list[SlurmNode] | None = None, now: int = T0 + 1000, exposed: tuple[int, ...] = ()
 ) -> Snapshot:
-    snapshot = snapshot_of(found, [NODE] if at is None else at, TREE, now, GRACE, exposed)
+    snapshot = snapshot_of(Answers(found, [NODE] if at is None else at, TREE), SiteRules(GRACE, exposed), now)
     require_whole(snapshot)
     return snapshot
 
 
 def demand(job: SlurmJob, *at: SlurmNode, selection: Selection | None = None) -> tuple[float, float]:
     """What a waiting job's account wants while alice's pilot runs: cores, and cores of a piece."""
-    found = snapshot_of(
-        [RUNNING, job], at or [NODE], TREE, T0 + 1000, GRACE, (), ClusterRules(selection or Selection())
-    )
+    answers = Answers([RUNNING, job], list(at or [NODE]), TREE, ClusterRules(selection or Selection()))
+    found = snapshot_of(answers, SiteRules(GRACE), T0 + 1000)
     require_whole(found)
     return next(((one.cores_wanted, one.cores_per_job) for one in found.accounts if one.name == "cms"), (0.0, 0.0))
 
@@ -97,7 +104,7 @@ def pilot(job: SlurmJob, now: int = T0 + 1000) -> Pilot:
 def test_recorded_cluster(version: str) -> None:
     """Both versions give the same facts; the reclaim agent takes them as whole."""
     now, start = NOW[version], START[version]
-    snapshot = snapshot_of(jobs(version), nodes(version), shares(version), now, GRACE)
+    snapshot = snapshot_of(Answers(jobs(version), nodes(version), shares(version)), SiteRules(GRACE), now)
     require_whole(snapshot)
     by_name = {one.name: one for one in snapshot.pilots}
     # Not the waiting ones.
@@ -244,7 +251,7 @@ def test_pilots_that_no_order_can_reach_bring_no_demand_within_reach() -> None:
 def test_a_recorded_cluster_whose_pilots_are_elsewhere_has_no_demand(version: str) -> None:
     """The jobs that wait there want `main`; on nodes of another partition alone nobody can make room for them."""
     moved = [replace(node, partitions=GPU) for node in nodes(version)]
-    found = snapshot_of(jobs(version), moved, shares(version), NOW[version], GRACE).accounts
+    found = snapshot_of(Answers(jobs(version), moved, shares(version)), SiteRules(GRACE), NOW[version]).accounts
     assert {one.name: one.cores_wanted for one in found} == {"atlas": 0, "cms": 0, "cms-prod": 0, "cms-users": 0}
 
 
@@ -383,7 +390,8 @@ def test_a_pilot_of_two_nodes_has_a_piece_on_each() -> None:
     at = [machine("n1", 6, 8, 2, False, MAIN), machine("n2", 2, 8, 6, False, MAIN)]
     at = [replace(node, unused=node.idle) for node in at]
     job = replace(TWO, end=T0 + 4001, limit=67)
-    seen = snapshot_of([job, WAITING], at, TREE, T0 + 1000, GRACE, (), ClusterRules(Selection(memory=True)), SHARES)
+    answers = Answers([job, WAITING], at, TREE, ClusterRules(Selection(memory=True)), SHARES)
+    seen = snapshot_of(answers, SiteRules(GRACE), T0 + 1000)
     (one,) = seen.pilots
     assert (one.cannot, one.deadline, one.cores, one.report) == ("", T0 + 4001, 8, SAID)
     pieces = [(it.node, it.place, it.holds.cores, it.holds.memory) for it in one.pieces]
@@ -397,7 +405,7 @@ def test_a_pilot_of_two_nodes_cannot_be_asked_without_its_pieces_or_when_all_its
     at = [machine("n1", 6, 8, 2, False, MAIN), machine("n2", 2, 8, 6, True, MAIN)]
 
     def why(shares: Mapping[int, tuple[NodeShare, ...]], nodes: list[SlurmNode]) -> str:
-        (one,) = snapshot_of([TWO], nodes, TREE, T0 + 1000, GRACE, allocations=shares).pilots
+        (one,) = snapshot_of(Answers([TWO], nodes, TREE, allocations=shares), SiteRules(GRACE), T0 + 1000).pilots
         return one.cannot
 
     assert why({}, at) == UNKNOWN_PIECES
@@ -424,6 +432,28 @@ def test_a_run_that_its_node_cannot_tell_is_named() -> None:
     for comment, cannot in comments.items():
         one = pilot(replace(RUNNING, comments=(comment,)))
         assert (one.cannot, one.report) == (cannot, None)
+
+
+def test_no_pilot_is_ordered_whose_node_gives_no_sign_of_life() -> None:
+    """It would not be told. A report is a sign; where no node ever gave one, they are of an earlier drainwise."""
+    late, other = T0 + 3 * SIGN_PERIOD, replace(machine("n2", 0, 8, 8, False, MAIN), extra=sign_text(T0))
+
+    def cannot(extra: str, now: int = late, *scopes: Scope) -> str:
+        nodes = [replace(NODE, extra=extra), other]
+        found = snapshot_of(Answers([RUNNING], nodes, TREE), SiteRules(GRACE, scope=ScopeRules(scopes=scopes)), now)
+        assert dict(found.versions) == dict(Counter([__version__] * (1 + (sign_in(extra) is not None))))
+        assert any(one.endswith("(n1)") for one in notices_of(found)) == bool(found.pilots[0].cannot)
+        return found.pilots[0].cannot
+
+    assert cannot(sign_text(late - SIGN_PERIOD)) == cannot(sign_text(late - 2 * SIGN_PERIOD)) == ""
+    assert cannot(sign_text(T0)) == cannot("") == cannot("rack=7") == NO_SIGN
+    assert cannot("", now=T0 + SIGN_PERIOD) == ""  # it has just begun
+    report = PilotReport(late - 60, used_cpu=1.0)
+    told = comment_text(Published(17, T0, "n1", report, version=__version__))
+    found = snapshot_of(Answers([replace(RUNNING, comments=(told,))], [NODE, other], TREE), SiteRules(GRACE), late)
+    assert found.pilots[0].cannot == ""
+    assert snapshot_of(Answers([RUNNING], [NODE], TREE), SiteRules(GRACE), late).pilots[0].cannot == ""
+    assert cannot("", late, Scope("ended by Slurm alone", "user=alice", multi_node=True)) == ""
 
 
 @pytest.mark.parametrize("states", [{"COMPLETING"}, {"PENDING", "COMPLETING"}, {"CANCELLED", "COMPLETING"}])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +11,11 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.squeue_lines import FIELDS, RUN_FIELDS, jobs_of_lines
-from drainwise.slurm.jobs.values import minutes_in
-from drainwise.slurm.pool.old_release import details_in
+from drainwise.slurm.jobs.values import COMPLETING, minutes_in, waiting_tasks
+from drainwise.slurm.pool.old_release import texts_in
+from whole_jobs import lines_of
 
-from .recorded_cluster import START, VERSIONS, recorded
+from .recorded_cluster import START, VERSIONS, jobs, recorded
 
 RUNS = (
     "1|1|N/A|N/A|1795339052|1795342652|100000|0|alice|atlas|RUNNING|None|3|1|node1|"
@@ -53,6 +56,40 @@ def test_a_sentence_stands_for_its_word() -> None:
 def test_a_task_of_an_array() -> None:
     (task,) = jobs_of_lines(RUNS.replace("1|1|N/A", "18|17|2", 1).encode())
     assert (task.label, task.array, task.task, task.tasks) == ("17_2", 17, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "count", "at_once"),
+    [
+        ("7", 1, None),
+        ("1-20", 20, None),
+        ("1-20%3", 20, 3),
+        ("1-20%0", 20, None),
+        ("1-20%²", 20, None),
+        ("1-9:2", 5, None),
+        ("1,3,10-12", 5, None),
+        ("?", 1, None),
+        ("1-2,...", 2, None),
+    ],
+)
+def test_tasks_that_wait_together(tasks: str, count: int, at_once: int | None) -> None:
+    assert waiting_tasks(tasks) == (count, at_once)
+
+
+def test_a_held_job_without_cores_hides_no_other() -> None:
+    """As 22.05 has it before it has looked at a job: any user can have such a job."""
+    (job,) = jobs_of_lines(ALONE.replace("|2|3||", "|N/A|3||").encode())
+    assert job.cores == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_written_lines_say_what_the_json_says(version: str) -> None:
+    """Of the recorded cluster: those lines are written by a test, and read as real ones."""
+    known = {job.number: job for job in jobs(version)}
+    found = {job.number: job for job in jobs_of_lines(lines_of(known.values()).encode())}
+    for number, job in known.items():
+        states = frozenset({COMPLETING}) if COMPLETING in job.states else job.states
+        assert found[number] == replace(job, states=states, name="", comment="", comments=())
 
 
 @pytest.mark.parametrize(
@@ -119,9 +156,10 @@ def test_a_line_that_is_no_run_is_an_incomplete_answer(line: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_recorded_comment_is_found(version: str) -> None:
     """A report of a node's, as scontrol prints it."""
-    found = details_in(recorded(version, "scontrol.txt"), [10])
-    assert published_in(found.comments[10]) is not None
-    assert not found.unclear
+    found, unclear = texts_in(recorded(version, "scontrol.txt"), [10])
+    (comment,) = found[10].comments
+    assert published_in(comment) is not None
+    assert not unclear
 
 
 FORGED = b'JobId=17 JobName=x AdminComment={"drainwise":1}  \n'
@@ -131,11 +169,11 @@ def test_a_forged_line_makes_its_victim_unclear() -> None:
     """HOSTILE 43: before or behind the true one; who spells a comment in its own name is unclear itself."""
     true = b"JobId=17 JobName=pilot UserId=alice(1001) AdminComment=mine  WorkDir=/home\n"
 
-    def seen(answer: bytes) -> tuple[dict[int, str], set[int]]:
-        found = details_in(answer, [17])
-        return found.comments, found.unclear
+    def seen(answer: bytes) -> tuple[dict[int, tuple[str, ...]], set[int]]:
+        found, unclear = texts_in(answer, [17])
+        return {job: texts.comments for job, texts in found.items() if texts.comments}, unclear
 
     for answer in (FORGED + true, true + b"JobId=18 JobName=a\n" + FORGED):
         assert seen(answer) == ({}, {17})
-    assert seen(true) == ({17: "mine"}, set())
+    assert seen(true) == ({17: ("mine",)}, set())
     assert seen(true.replace(b"pilot", b"a AdminComment=b")) == ({}, {17})

@@ -87,6 +87,7 @@ def test_the_notice_goes_with_the_job(host: AgentHost, another_agent: bool) -> N
     assert [name for name in os.listdir(host.tree(18).parent) if "work_dir" in name] == []
 
 
+@pytest.mark.daemons
 def test_two_jobs_in_one_directory_hear_in_their_own_alone(host: AgentHost) -> None:
     """On one node: nothing there, whoever came first; each hears in its $JOBSTATUS."""
     home = home_of(host)
@@ -106,6 +107,7 @@ def test_two_jobs_in_one_directory_hear_in_their_own_alone(host: AgentHost) -> N
     assert [host.site_ad(number).count(str(when)) for number, when in ((17, end), (18, later))] == [1, 1]
 
 
+@pytest.mark.daemons
 def test_a_job_on_another_node_counts(host: AgentHost) -> None:
     """Only slurmctld knows of it. When it comes later, the notice goes at the next look."""
     home = home_of(host)
@@ -168,6 +170,7 @@ def hard_link(home: Path) -> None:
     (home / ".site.ad").hardlink_to(home / "victim")
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("make", [fifo, own_words, link, directory, large, hard_link])
 def test_what_is_not_ours_is_left_alone(host: AgentHost, make: Callable[[Path], None]) -> None:
     """It is neither followed nor waited for, neither replaced nor removed; one line says so, and $JOBSTATUS has it."""
@@ -194,6 +197,7 @@ def test_what_is_not_ours_is_left_alone(host: AgentHost, make: Callable[[Path], 
     } == before
 
 
+@pytest.mark.daemons
 def test_a_notice_that_cannot_be_removed_is_tried_for_a_day_after_the_jobs_end(host: AgentHost) -> None:
     """Until then it is written down, for an agent that starts later too."""
     home = home_of(host)
@@ -236,6 +240,7 @@ def a_link(host: AgentHost) -> str:
     return f"{host.base}/link"
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("place", [shared_tmp, of_bob, a_link, lambda _: "/", lambda _: "/tmp", lambda _: "gone"])
 def test_a_directory_that_is_not_the_users_own_is_left_alone(
     host: AgentHost, place: Callable[[AgentHost], str]
@@ -350,6 +355,7 @@ def report_in(home: Path, when: int, used: int = 512) -> None:
     as_user(ALICE, write)
 
 
+@pytest.mark.daemons
 def test_a_report_in_a_directory_of_two_nodes_jobs_is_nobodys(host: AgentHost) -> None:
     """A job on another node has the same directory: whose report it is nobody can tell, and nothing is published."""
     home = home_of(host)

@@ -157,6 +157,7 @@ def test_one_cycle_gives_the_orders_and_the_journal_explains_them(drop: Drop) ->
     assert (sums["user"], sums["ordered"], sums["left_in_time"]) == ("alice", 2, 2)
 
 
+@pytest.mark.daemons
 def test_the_agent_runs_on_it(drop: Drop) -> None:
     """Cycle after cycle: it asks, learns how that ended, and asks nobody else."""
     agent = drop.start("reclaim", "--loop", "--act", *POOL)

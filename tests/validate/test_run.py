@@ -145,6 +145,7 @@ def test_the_whole_procedure(volatile: Path) -> None:
     assert batch.most_at_once == 3 and not batch.killed
 
 
+@pytest.mark.daemons
 @pytest.mark.parametrize("times", [(4.0, 4.0), (10.0, 100.0, 1000.0)])
 def test_a_kill_at_any_moment_loses_nothing_and_runs_nothing_twice(volatile: Path, times: tuple[float, ...]) -> None:
     """At each moment around every start, question and save (HOSTILE 51): the next run comes to the same end."""

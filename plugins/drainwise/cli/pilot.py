@@ -16,12 +16,9 @@ from drainwise.pilot.decide.settings import WHILE_DRAINING, PilotSettings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
 
     from drainwise.pilot.decide.estimates import RunTimeEstimates
-    from drainwise.pilot.decide.lease import Lease
 
-MOST_CHUNKS = 256
 _DEFAULTS = PilotSettings()
 _SECONDS = {
     "margin": "stop everything that long before the end of the lease or a deadline",
@@ -59,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
     environment = with_metadata(os.environ, args.metadata)
     lease = lease_from(environment, args.cores, args.seconds, clock.now())
     learned = None if args.estimate is None else _estimates(args.estimate, environment, lease.cores, log)
-    chunks = _chunks(args, pilot, environment, directory, lease, clock.now(), log)
     # $JOBSTATUS is this pilot's: a pilot among its payloads must not write there.
     inner = {name: value for name, value in environment.items() if not name.endswith("JOBSTATUS")}
     queue: PayloadQueue | None = None
@@ -76,37 +72,13 @@ def run(args: argparse.Namespace) -> int:
     runner = PilotRunner(
         pilot, lease, settings, queue, processes, channels, notices, log, clock, args.ignore_orders, learned, part
     )
-    with chunks:
-        report = runner.run()
-        fault = write_exit_report(directory, report)
-        if fault:
-            log(f"{REPORT}: {fault}")
+    report = runner.run()
+    fault = write_exit_report(directory, report)
+    if fault:
+        log(f"{REPORT}: {fault}")
     with contextlib.suppress(OSError):  # that nobody reads the line is no reason to end otherwise
         os.write(1, f"{report.as_line()}\n".encode("ascii"))
     return _end_machine(environment) if args.end_machine else 0
-
-
-def _chunks(
-    args: argparse.Namespace,
-    pilot: str,
-    environment: Mapping[str, str],
-    directory: str,
-    lease: Lease,
-    now: float,
-    log: Callable[[str], None],
-) -> AbstractContextManager[object]:
-    """Return the chunk jobs of a leader as a context; an empty one where none are wanted. Raises UsageError."""
-    if not args.chunks:
-        return contextlib.nullcontext()
-    from drainwise.pilot.chunks import ChunkPlan, chunk_jobs_here, chunks
-
-    if args.queue is None:
-        raise UsageError("--chunks: pilots cannot share the payloads of a command: give --queue")
-    overrides = ["--queue", os.path.realpath(args.queue)]
-    if args.estimate is not None:
-        overrides += ["--estimate", os.path.realpath(args.estimate)]
-    plan = ChunkPlan(pilot, args.chunks, args.chunk_cores or lease.cores, args.words, overrides, args.chunk_option)
-    return chunks(chunk_jobs_here(environment, directory), plan, lease, now, log)
 
 
 def _end_machine(environment: Mapping[str, str]) -> int:
@@ -168,19 +140,6 @@ _RUN = Command(
         option(
             "--estimate RECORDS",
             "expect of payloads what this file of finished ones says of their task; it is followed while it grows",
-        ),
-        option(
-            "--chunks N",
-            "ask for N further jobs on this node, pilots that share the --queue and can leave one by one (0)",
-            whole(0, MOST_CHUNKS),
-            default=0,
-        ),
-        option("--chunk-cores N", "cores of each of them (default: as many as this pilot has)", whole(1)),
-        option(
-            "--chunk-option TEXT",
-            "further option of sbatch for them, or further line of their submit description; can be repeated",
-            action="append",
-            default=[],
         ),
         METADATA,
         option(

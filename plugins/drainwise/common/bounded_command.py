@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import time
@@ -170,17 +169,6 @@ class Running:
                 if len(self._out) > self._most:
                     raise OverflowError
                 del self._err[_MOST_COMPLAINT:]
-
-
-def run_in_path(name: str, *arguments: str, environment: Mapping[str, str], seconds: float, stdin: str = "") -> Answer:
-    """Run the program of that name in the environment's PATH; parameters and errors: those of `Running`.
-
-    Raises PoolUnreachable, too, where there is none.
-    """
-    found = shutil.which(name, path=environment.get("PATH"))
-    if found is None:
-        raise PoolUnreachable(f"no {name} on this node")
-    return Running([os.path.abspath(found), *arguments], environment, seconds, stdin).answer()
 
 
 def keep_exit_codes() -> None:

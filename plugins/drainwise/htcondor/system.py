@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
-    from drainwise.systems.chunk_jobs import ChunkJobs
     from drainwise.systems.system import AgentFindings
 
 CONDOR_CONFIG = "CONDOR_CONFIG"
@@ -139,7 +138,8 @@ class HTCondor(System):
         expected, host = on_node(site), os.uname().nodename
         files = tuple(file_facts(paths_on_node(site, expected)))
         of_pool = Finding(OK, "pool", f"inspected on the central manager alone: {fault}", machine=host)
-        return [of_pool, *judged(host, (judge_files,), PoolFacts((), (), host, files, host, expected.command), site)]
+        findings = judged(host, (judge_files,), PoolFacts((), (), host, files, host, expected.command), site)
+        return [of_pool, *findings, *here.findings]
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""
@@ -166,12 +166,6 @@ class HTCondor(System):
         from drainwise.htcondor.launch.backend import open_backend
 
         return open_backend(settings, options, place)
-
-    def chunk_jobs(self, environment: Mapping[str, str], directory: str) -> ChunkJobs | None:  # noqa: ARG002
-        """See `System`."""
-        from drainwise.htcondor.launch.chunk_jobs import chunk_jobs
-
-        return chunk_jobs(environment)
 
 
 def _master_service() -> ServiceManager | None:

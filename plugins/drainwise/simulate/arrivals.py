@@ -54,6 +54,16 @@ class Arrivals:
         """Cores that the arriving jobs are owed."""
         return round(self._all * self._scenario.reclaimed)
 
+    def decided(self, held: int) -> Decided:
+        """Return all decisions as one; held: cores of all pilots before the first."""
+        return Decided(
+            held,
+            self.asked,
+            sum(one.given for one in self.orders),
+            sum(one.predicted for one in self.orders),
+            tuple(order for one in self.orders for order in one.orders),
+        )
+
     def play(self, until: float) -> None:
         """Let all happen until `until` (UNIX s), the agent looking in each period."""
         while True:

@@ -55,10 +55,6 @@ class _SharedWork:
     stop: ctypes.c_byte
 
 
-class _Stopped(BaseException):
-    """The parent wants a task to end."""
-
-
 def run_cases(
     lists: Sequence[Sequence[TraceJob]],
     cases: Sequence[Case],
@@ -76,7 +72,7 @@ def run_cases(
     work = _SharedWork(lists, cases, policies, done, sharedctypes.RawValue("b"))
     look = watch or (lambda _: None)
     if min(processes, len(tasks)) <= 1:
-        found = [_alone(work, task, *one, look) for task, one in enumerate(tasks)]
+        found = [_run(work, task, *one, look) for task, one in enumerate(tasks)]
     else:
         found = _together(work, tasks, min(processes, len(tasks)), look)
     look(1.0)
@@ -84,14 +80,6 @@ def run_cases(
     for (case, _), outcomes in zip(tasks, found):
         by_case[case] += outcomes
     return tuple(map(tuple, by_case))
-
-
-def _alone(work: _SharedWork, task: int, case: int, replication: int, look: Watch) -> tuple[Outcome, ...]:
-    def tell(share: float) -> None:
-        work.done[task] = share
-        look(_share(work))
-
-    return _run(work, case, replication, tell)
 
 
 def _together(
@@ -136,48 +124,33 @@ def _share(work: _SharedWork) -> float:
     return sum(work.done) / len(work.done)
 
 
-def _run(work: _SharedWork, case: int, replication: int, tell: Watch) -> tuple[Outcome, ...]:
+def _run(work: _SharedWork, task: int, case: int, replication: int, look: Watch) -> tuple[Outcome, ...]:
+    def tell(share: float) -> None:
+        work.done[task] = share
+        look(_share(work))
+
     one = work.cases[case]
     return run_all(work.lists[one.jobs], one.scenario, work.policies, replication, tell)
 
 
 _HERE: list[_SharedWork] = []
-_AT_WORK: list[int] = []
-"""The task in hand: what stops a worker must hit nothing else of it."""
 
 
 def _begin(work: _SharedWork) -> None:
     """Start a worker."""
     _HERE.append(work)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGUSR1, _stop)
-    threading.Thread(target=_listen_to_the_parent, args=(work,), daemon=True).start()
+    threading.Thread(target=_end_with_the_parent, args=(work,), daemon=True).start()
 
 
-def _stop(_number: int, _frame: object) -> None:
-    if _AT_WORK:
-        raise _Stopped
-
-
-def _listen_to_the_parent(work: _SharedWork) -> None:
-    """End the worker with its parent, and leave its task when the parent says so; runs in a thread of its own."""
-    parent, worker = multiprocessing.parent_process(), threading.main_thread().ident
-    while parent is not None and not multiprocessing.connection.wait([parent.sentinel], _LOOK):
-        if work.stop.value and worker is not None:
-            signal.pthread_kill(worker, signal.SIGUSR1)
+def _end_with_the_parent(work: _SharedWork) -> None:
+    """End the worker when its parent is gone or says so, amid a task, too; runs in a thread of its own."""
+    parent = multiprocessing.parent_process()
+    while parent is not None and not work.stop.value:
+        if multiprocessing.connection.wait([parent.sentinel], _LOOK):
+            break
     os._exit(1)
 
 
 def _work_on(task: int, case: int, replication: int) -> tuple[Outcome, ...]:
-    work = _HERE[0]
-
-    def tell(share: float) -> None:
-        work.done[task] = share
-
-    try:
-        _AT_WORK.append(task)
-        return _run(work, case, replication, tell)
-    except _Stopped:
-        return ()
-    finally:
-        _AT_WORK.clear()
+    return _run(_HERE[0], task, case, replication, lambda _: None)

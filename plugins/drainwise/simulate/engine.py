@@ -6,12 +6,11 @@ All policies decide on the same snapshot of the same state, so what differs afte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.simulate.arrivals import Arrivals, parted
-from drainwise.simulate.demand_burst import Burst, Decided, SimOrder, decide, fitting, moments, snapshot_of
+from drainwise.simulate.demand_burst import Burst, Decided, decide, fitting, moments, snapshot_of
 from drainwise.simulate.outcome import CoreSeconds, Outcome
 from drainwise.simulate.policies.named import POLICIES, STEPWISE, require_known
 from drainwise.simulate.scenario import SCOUTS, Scenario
@@ -19,11 +18,6 @@ from drainwise.simulate.site import Site
 from drainwise.simulate.stepping import drained, follow_steps
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN, SimulatedEstimates, workload_of
-
-
-def simulate(jobs: Sequence[TraceJob], scenario: Scenario, policy: str, replication: int = 0) -> tuple[Outcome, ...]:
-    """Return the outcome of each burst under one policy; see `run_all`."""
-    return run_all(jobs, scenario, (policy,), replication)
 
 
 def run_all(
@@ -77,36 +71,13 @@ def _with_arrivals(
     outcomes = []
     for number, policy in enumerate(policies, 1):
         own = site.copy(None if site.estimates is None else site.estimates.copy())
-        arrivals = Arrivals(own, theirs, burst, policy)
+        before, arrivals = _Before(own), Arrivals(own, theirs, burst, policy)
         held = sum(pilot.lease.cores for pilot in own.pilots.values())
         arrivals.play(BEGIN + jobs[-1].submit)
-        outcomes.append(_of_arrivals(arrivals, burst, policy, held))
+        outcomes.append(before.outcome(own, burst, policy, arrivals.decided(held), sorted(arrivals.waits)))
         if progress is not None:
             progress(number / len(policies))
     return tuple(outcomes)
-
-
-def _of_arrivals(arrivals: Arrivals, burst: Burst, policy: str, held: int) -> Outcome:
-    site, orders = arrivals.site, [order for decided in arrivals.orders for order in decided.orders]
-    core_seconds = core_seconds_of(site)
-    return Outcome(
-        policy=policy,
-        replication=burst.replication,
-        burst=burst.number,
-        seed=burst.scenario.seed,
-        moment=float(burst.moment),
-        held=held,
-        asked=arrivals.asked,
-        given=sum(decided.given for decided in arrivals.orders),
-        pilots=len(orders),
-        ended_at_once=sum(order.kill for order in orders),
-        killed=site.destroyed,
-        drained=core_seconds.draining,
-        predicted=float(sum(decided.predicted for decided in arrivals.orders)),
-        restarted=site.stopped,
-        waits=tuple(sorted(arrivals.waits)),
-        core_seconds=core_seconds,
-    )
 
 
 def begin(jobs: Sequence[TraceJob], scenario: Scenario, replication: int = 0) -> Site:
@@ -134,16 +105,8 @@ def _once(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
 
 def _stepwise(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
     """Ask a stepwise policy until the horizon is over, and follow its orders until the last ordered pilot is gone."""
-    before, held = _Before(site), sum(pilot.cores for pilot in snapshot.pilots)
-    asked = sum(int(account.cores_wanted) for account in snapshot.accounts)
-    found = follow_steps(site, burst, STEPWISE[policy], asked)
-    orders = tuple(
-        SimOrder(int(order.run), order.deadline, order.deadline <= given + burst.scenario.site.notice)
-        for given, order in found.orders
-    )
-    decided = Decided(held, asked, found.given, found.predicted, orders)
-    outcome = before.outcome(site, burst, policy, decided)
-    return replace(outcome, alone=found.alone, withdrawn=found.withdrawn, returned=found.returned)
+    before, asked = _Before(site), sum(int(account.cores_wanted) for account in snapshot.accounts)
+    return before.outcome(site, burst, policy, follow_steps(site, burst, STEPWISE[policy], asked))
 
 
 class _Before:
@@ -152,11 +115,23 @@ class _Before:
     def __init__(self, site: Site) -> None:
         self._stopped, self._destroyed, self._drained = site.stopped, site.destroyed, drained(site)
 
-    def outcome(self, site: Site, burst: Burst, policy: str, decided: Decided) -> Outcome:
-        """Return what followed from the decision, all ordered pilots being gone."""
+    def outcome(
+        self,
+        site: Site,
+        burst: Burst,
+        policy: str,
+        decided: Decided,
+        waits: Sequence[tuple[float, int]] | None = None,
+    ) -> Outcome:
+        """Return what followed from the decision, all ordered pilots being gone.
+
+        waits: as the outcome has them; None: until each ordered pilot was gone.
+        """
         killed, restarted = site.destroyed - self._destroyed, site.stopped - self._stopped
         idle = drained(site) - self._drained
         site.advance(max(site.now, BEGIN + burst.moment + burst.scenario.follow))
+        if waits is None:
+            waits = [(moment - BEGIN - burst.moment, cores) for moment, cores in site.gone]
         return Outcome(
             policy=policy,
             replication=burst.replication,
@@ -172,8 +147,11 @@ class _Before:
             drained=idle,
             predicted=float(decided.predicted),
             restarted=restarted,
-            waits=tuple((moment - BEGIN - burst.moment, cores) for moment, cores in site.gone),
+            waits=tuple(waits),
             core_seconds=core_seconds_of(site),
+            alone=decided.alone,
+            returned=decided.returned,
+            withdrawn=decided.withdrawn,
         )
 
 

@@ -66,12 +66,3 @@ class Outcome:
     def waste(self) -> float:
         """Realised waste in core-seconds: payloads destroyed and cores idle while draining."""
         return self.killed + self.drained
-
-    def wait_for(self, share: float) -> float:
-        """Return the seconds until `share` (0 to 1) of the demanded cores was free; infinite when it never was."""
-        wanted, there = share * min(self.asked, self.given), 0
-        for seconds, cores in self.waits:
-            there += cores
-            if there >= wanted:
-                return seconds
-        return 0.0 if wanted <= 0 else float("inf")

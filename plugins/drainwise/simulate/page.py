@@ -59,7 +59,7 @@ def _waste(part: Part) -> Plot:
     marks: list[Mark] = []
     largest = 0.0
     for row, line in enumerate(part.lines):
-        killed, whole, half = line.killed.value, line.per_core.value, line.per_core.half or 0.0
+        killed, whole, half = line.killed.value, line.core_hours_per_core.value, line.core_hours_per_core.half or 0.0
         across = (row - 0.33, row + 0.33)
         marks.append(Bar((0, killed), across, "c1", f"{line.policy}: {killed:.3g} core-h destroyed"))
         marks.append(Bar((killed, whole), across, "c0", f"{line.policy}: {line.drained.value:.3g} core-h idle"))
@@ -72,13 +72,14 @@ def _waste(part: Part) -> Plot:
 
 
 def _times(part: Part) -> Plot:
-    finite = [one for line in part.lines for one in (line.half, line.most) if math.isfinite(one)]
+    finite = [one for line in part.lines for one in (line.time_p50, line.time_p95) if math.isfinite(one)]
     x = linear("hours after they were asked for", max([*finite, 60.0]) / HOUR * 1.08)
     marks: list[Mark] = []
     for row, line in enumerate(part.lines):
-        half, most = (seconds / HOUR if math.isfinite(seconds) else x.high * 0.93 for seconds in (line.half, line.most))
+        times = (line.time_p50, line.time_p95)
+        half, most = (seconds / HOUR if math.isfinite(seconds) else x.high * 0.93 for seconds in times)
         marks += [Line([(half, row), (most, row)], "c0"), Dot(half, row, "ink"), Dot(most, row, "ink", shape="diamond")]
-        if not math.isfinite(line.most):
+        if not math.isfinite(line.time_p95):
             marks.append(Note(most, row, "never"))
     return Plot("Time until the cores were free", x, _policies(part), marks, (_HALF, _MOST), _height(part))
 
@@ -109,7 +110,10 @@ def _swept(title: str, points: Sequence[Point], axis: str, apart: Sequence[Point
     largest = 0.0
     for policy in shown:
         style, shape = _LOOKS[policy]
-        values = [next((one.per_core.value for one in point.lines if one.policy == policy), 0.0) for point in every]
+        values = [
+            next((line.core_hours_per_core.value for line in point.lines if line.policy == policy), 0.0)
+            for point in every
+        ]
         marks.append(Line(list(enumerate(values[: len(points)])), style))
         marks += [Dot(place, value, style, f"{policy}: {value:.3g}", shape) for place, value in enumerate(values)]
         largest = max([largest, *values])

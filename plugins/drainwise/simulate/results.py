@@ -57,32 +57,14 @@ def _scenario(scenario: Scenario) -> dict[str, Json]:
 
 
 def _line(line: PolicyLine) -> dict[str, Json]:
-    return {
-        "policy": line.policy,
-        "bursts": line.bursts,
-        "replications": line.replications,
-        "cores_asked": line.asked,
-        "cores_given": line.given,
-        "core_hours_per_core": _interval(line.per_core),
-        "killed": _interval(line.killed),
-        "drained": _interval(line.drained),
-        "predicted": _interval(line.predicted),
-        "to_clairvoyant": _interval(line.to_best),
-        "to_youngest_first": _interval(line.to_youngest),
-        "time_p50": _finite(line.half),
-        "time_p95": _finite(line.most),
-        "restarted_per_burst": _interval(line.restarted),
-        "killed_pilots_share": line.at_once,
-    }
+    return {name: _plain(value) for name, value in vars(line).items()}
 
 
-def _interval(found: Interval | None) -> Json:
-    return None if found is None else {"value": found.value, "low": found.low, "high": found.high}
-
-
-def _finite(seconds: float) -> float | None:
-    """Replace infinity, which JSON lacks: what never came is null."""
-    return seconds if math.isfinite(seconds) else None
+def _plain(value: Interval | str | float | None) -> Json:
+    """Return a figure as JSON has it: what never came is null, as JSON lacks infinity."""
+    if isinstance(value, Interval):
+        return {"value": value.value, "low": value.low, "high": value.high}
+    return None if value == math.inf else value
 
 
 HEADINGS = (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
-from drainwise.facts.errors import UsageError
-from drainwise.pilot.decide.settings import NOTHING, WHILE_DRAINING
+from drainwise.pilot.decide.settings import NOTHING
 from drainwise.reclaim.settings import ReclaimSettings
 
 REQUESTS = "requests"
@@ -96,29 +95,6 @@ class Scenario:
     min_grace: int = ReclaimSettings.min_grace
     site: ReclaimSettings = field(default_factory=site_settings)
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("period", "step"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} = {getattr(self, name)}: expected seconds, 1 or more")
-        if self.estimates not in ESTIMATES:
-            raise UsageError(f"estimates = {self.estimates!a}: expected one of {', '.join(ESTIMATES)}")
-        if self.while_draining not in WHILE_DRAINING:
-            raise UsageError(f"while_draining = {self.while_draining!a}: expected one of {', '.join(WHILE_DRAINING)}")
-        for name in ("cores", "moments", "chunk"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} = {getattr(self, name)}: expected 1 or more")
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.type == "float" and not 0 <= value < math.inf:
-                raise UsageError(f"{one.name} = {value}: expected a number, 0 or more")
-        for name in ("reclaimed", "quiet", "stuck", "liars", "silent", "shrinking"):
-            if getattr(self, name) > 1:
-                raise UsageError(f"{name} = {getattr(self, name)}: expected a share from 0 to 1")
-        if self.lease <= 0 or self.reclaimed <= 0:
-            raise UsageError(f"lease = {self.lease}, reclaimed = {self.reclaimed}: expected more than 0")
-        if not self.mix or any(size < 1 or not 0 < share <= 1 for size, share in self.mix):
-            raise UsageError(f"mix = {self.mix}: expected pairs of cores, 1 or more, and their share of the site")
 
     @property
     def pilots(self) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,25 +26,6 @@ class SimPilot:
     idle, drained: core-seconds that idled without an order and because of one, up to the last change. lent: of cores
     that it had returned. empty_since: when its last payload ended, UNIX s.
     """
-
-    __slots__ = (
-        "_since",
-        "asked",
-        "can_return",
-        "drained",
-        "empty_since",
-        "idle",
-        "lease",
-        "lent",
-        "liar",
-        "orders",
-        "place",
-        "returned",
-        "run",
-        "silent",
-        "stuck",
-        "workload",
-    )
 
     def __init__(
         self,
@@ -151,13 +133,10 @@ class SimPilot:
 
     def copy(self) -> SimPilot:
         """Return the same pilot, to go on by itself."""
-        kind = {"stuck": self.stuck, "liar": self.liar, "silent": self.silent, "can_return": self.can_return}
-        other = SimPilot(self.run, self.place, self.lease, **kind)
+        other = copy.copy(self)
+        other.workload = Workload(self.lease.start)
         for running in self.workload.running.values():
             other.workload.add(running)
-        other.orders, other.idle, other.drained = self.orders, self.idle, self.drained
-        other.asked, other.returned, other.lent = self.asked, self.returned, self.lent
-        other._since, other.empty_since = self._since, self.empty_since
         return other
 
 

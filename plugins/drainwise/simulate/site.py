@@ -6,6 +6,7 @@ from different decisions on the same state can be compared.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -50,8 +51,7 @@ class Site:
         self.freed: list[int] = []
         self.open_need: int | None = None
         self.serve_alone, self.alone, self.returned = True, 0, 0
-        self._started: Callable[[int, Truth], None] | None = None
-        self._left: Callable[[int, float], None] | None = None
+        self.watch(None, None)
         self._vacant = dict.fromkeys(range(len(workload.sizes)), True)  # by place: whether no pilot was ever there
         self._room: dict[int, int] = {}  # place → run of a pilot with free cores
         self._ahead: list[tuple[float, int, int, str]] = []
@@ -60,16 +60,12 @@ class Site:
 
     def copy(self, estimates: SimulatedEstimates | None = None) -> Site:
         """Return the same state, to go on by itself; without its own `estimates` it learns no more run times."""
-        other = Site(self.workload, estimates)
-        for name in ("now", "arrived", "runs", "stopped", "useful", "lost", "destroyed", "idle", "drained", "held"):
-            setattr(other, name, getattr(self, name))
-        for name in ("open_need", "serve_alone", "alone", "returned"):
-            setattr(other, name, getattr(self, name))
-        other.done, other.waiting = self.done[:], self.waiting.copy()
+        other = copy.copy(self)
+        for name in ("done", "ordered", "gone", "freed", "_vacant", "_room", "_ahead", "_gone_alone"):
+            setattr(other, name, copy.copy(getattr(self, name)))
+        other.estimates, other.waiting = estimates, self.waiting.copy()
         other.pilots = {run: pilot.copy() for run, pilot in self.pilots.items()}
-        other.ordered, other.gone, other.freed = self.ordered.copy(), self.gone[:], self.freed[:]
-        other._vacant, other._room, other._ahead = self._vacant.copy(), self._room.copy(), self._ahead[:]
-        other._gone_alone = self._gone_alone.copy()
+        other.watch(None, None)
         return other
 
     def advance(self, until: float) -> None:
@@ -128,7 +124,7 @@ class Site:
             self.open_need -= given
             self.gone.append((self.now, given))
 
-    def watch(self, started: Callable[[int, Truth], None], left: Callable[[int, float], None]) -> None:
+    def watch(self, started: Callable[[int, Truth], None] | None, left: Callable[[int, float], None] | None) -> None:
         """Tell of each payload that starts in a pilot, and when each pilot is gone: by its run."""
         self._started, self._left = started, left
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from drainwise.simulate.intervals import Interval, mean, quantile, ratio
 from drainwise.simulate.outcome import HOUR, Outcome
+from drainwise.simulate.policies.meanings import CLAIRVOYANT
 
 YOUNGEST_FIRST = "youngest-first"
 
@@ -20,42 +21,43 @@ YOUNGEST_FIRST = "youngest-first"
 class PolicyLine:
     """One policy's figures over all bursts.
 
-    per_core: core-hours wasted for each core given; killed, drained: the parts of it. to_best, to_youngest: its waste
-    as a multiple of the clairvoyant optimum's and of youngest-first's; None where these were not run, or wasted
-    nothing. half, most: seconds until 50 % and 95 % of the cores were there, over all bursts; infinite where they never
-    came. asked, given: cores in all. restarted: payloads per burst. at_once: share of the pilots that were
-    killed and not drained. predicted: core-hours for each core given that the plans said they would waste.
+    core_hours_per_core: wasted for each core given; killed, drained: the parts of it. to_clairvoyant,
+    to_youngest_first: its waste as a multiple of these policies'; None where they were not run, or wasted nothing.
+    time_p50, time_p95: seconds until 50 % and 95 % of the cores were there, over all bursts; infinite where they never
+    came. cores_asked, cores_given: in all. restarted_per_burst: payloads. killed_pilots_share: of the pilots those that
+    were killed and not drained. predicted: core-hours for each core given that the plans said they would waste.
     """
 
     policy: str
     bursts: int
     replications: int
-    asked: int
-    given: int
-    per_core: Interval
+    cores_asked: int
+    cores_given: int
+    core_hours_per_core: Interval
     killed: Interval
     drained: Interval
     predicted: Interval
-    to_best: Interval | None
-    to_youngest: Interval | None
-    half: float
-    most: float
-    restarted: Interval
-    at_once: float
+    to_clairvoyant: Interval | None
+    to_youngest_first: Interval | None
+    time_p50: float
+    time_p95: float
+    restarted_per_burst: Interval
+    killed_pilots_share: float
 
 
-def lines_of(
-    outcomes: Iterable[Outcome], best: str, usual: str = YOUNGEST_FIRST, arrivals: bool = False
-) -> tuple[PolicyLine, ...]:
-    """Return a line for each policy among the outcomes, the least waste first; `best` is the optimum's name.
+def lines_of(outcomes: Iterable[Outcome], arrivals: bool = False) -> tuple[PolicyLine, ...]:
+    """Return a line for each policy among the outcomes, the least waste first.
 
     arrivals: the demand were jobs of their own, and times are those for which these waited.
     """
     groups: dict[str, dict[int, list[Outcome]]] = {}
     for one in outcomes:
         groups.setdefault(one.policy, {}).setdefault(one.replication, []).append(one)
-    lines = [_line(policy, found, groups.get(best), groups.get(usual), arrivals) for policy, found in groups.items()]
-    return tuple(sorted(lines, key=lambda line: (line.per_core.value, line.policy != best, line.policy)))
+    best, usual = groups.get(CLAIRVOYANT), groups.get(YOUNGEST_FIRST)
+    lines = [_line(policy, found, best, usual, arrivals) for policy, found in groups.items()]
+    return tuple(
+        sorted(lines, key=lambda line: (line.core_hours_per_core.value, line.policy != CLAIRVOYANT, line.policy))
+    )
 
 
 Replications = dict[int, list[Outcome]]
@@ -78,18 +80,18 @@ def _line(
         policy,
         bursts=len(every),
         replications=len(parts),
-        asked=sum(one.asked for one in every),
-        given=sum(one.given for one in every),
-        per_core=per_core(lambda one: one.waste),
+        cores_asked=sum(one.asked for one in every),
+        cores_given=sum(one.given for one in every),
+        core_hours_per_core=per_core(lambda one: one.waste),
         killed=per_core(lambda one: one.killed),
         drained=per_core(lambda one: one.drained),
         predicted=per_core(lambda one: one.predicted),
-        to_best=_against(found, best),
-        to_youngest=_against(found, usual),
-        half=quantile(waits, 0.5),
-        most=quantile(waits, 0.95),
-        restarted=mean([sum(one.restarted for one in part) / len(part) for part in parts]),
-        at_once=sum(one.ended_at_once for one in every) / pilots if pilots else 0.0,
+        to_clairvoyant=_against(found, best),
+        to_youngest_first=_against(found, usual),
+        time_p50=quantile(waits, 0.5),
+        time_p95=quantile(waits, 0.95),
+        restarted_per_burst=mean([sum(one.restarted for one in part) / len(part) for part in parts]),
+        killed_pilots_share=sum(one.ended_at_once for one in every) / pilots if pilots else 0.0,
     )
 
 

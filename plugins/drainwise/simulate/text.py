@@ -44,16 +44,16 @@ def cells(line: PolicyLine) -> tuple[str, ...]:
     """Return a policy's row under `HEADINGS`."""
     return (
         line.policy,
-        str(line.per_core),
+        str(line.core_hours_per_core),
         f"{line.killed.value:.3g}",
         f"{line.drained.value:.3g}",
-        times(line.to_best),
-        times(line.to_youngest),
+        times(line.to_clairvoyant),
+        times(line.to_youngest_first),
         f"{line.predicted.value:.3g}",
-        when(line.half),
-        when(line.most),
-        f"{line.restarted.value:.3g}",
-        f"{line.given / line.asked:.2f}" if line.asked else NONE,
+        when(line.time_p50),
+        when(line.time_p95),
+        f"{line.restarted_per_burst.value:.3g}",
+        f"{line.cores_given / line.cores_asked:.2f}" if line.cores_asked else NONE,
     )
 
 

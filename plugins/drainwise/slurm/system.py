@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
-    from drainwise.systems.chunk_jobs import ChunkJobs
     from drainwise.systems.system import AgentFindings
 
 
@@ -43,9 +42,10 @@ class Slurm(System):
     def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:  # noqa: ARG002
         """See `System`."""
         from drainwise.slurm.pool.pool import SlurmPool
+        from drainwise.slurm.pool.snapshot import SiteRules
 
         rules, sent = site.clients.rules, site.identity.rules()
-        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=rules, identity=sent, scope=site.scope)
+        return SlurmPool(site.slurm, SiteRules(site.reclaim.max_grace, clients=rules, scope=site.scope, identity=sent))
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""
@@ -87,22 +87,22 @@ class Slurm(System):
         from drainwise.install.features_probe import features_findings
         from drainwise.pool.finding import judged
         from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders
-        from drainwise.slurm.setup.check_facts import collect, nodes_of
-        from drainwise.slurm.setup.check_machine import controllers_here, unanswered
+        from drainwise.slurm.setup.check_facts import collect
+        from drainwise.slurm.setup.check_machine import lines_here, unanswered
         from drainwise.slurm.setup.machine_facts import findings_here
 
         host, now = os.uname().nodename, int(time.time())
         try:
-            facts, names = collect(site), nodes_of(site)
+            facts = collect(site)
         except PoolUnreachable as fault:
             if not os.path.exists(f"{site.slurm.bin_dir}/scontrol"):
                 raise
-            return [unanswered(str(fault), controllers_here(site), host)]
+            return [unanswered(str(fault), lines_here(site), host)]
         caller = caller_of(facts, site, os.geteuid(), _user_name())
-        findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller, site, now)]
+        findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller)]
         findings += agent(is_controller(facts, host), None, host)
-        features = features_findings(site, names if site.features.url else (), host)
-        return [*findings, *findings_here(facts, site, names, host), *features]
+        features = features_findings(site, facts.hosts if site.features.url else (), host)
+        return [*findings, *findings_here(facts, site, host), *features]
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""
@@ -115,12 +115,6 @@ class Slurm(System):
         from drainwise.slurm.launch.backend import open_backend
 
         return open_backend(settings, options, place)
-
-    def chunk_jobs(self, environment: Mapping[str, str], directory: str) -> ChunkJobs | None:
-        """See `System`."""
-        from drainwise.slurm.launch.chunk_jobs import chunk_jobs
-
-        return chunk_jobs(environment, directory)
 
 
 def _user_name() -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
-    from drainwise.systems.chunk_jobs import ChunkJobs
 
     AgentFindings = Callable[[bool, "ServiceManager | None", str], Iterable[Finding]]
     """Inspect the agent, given whether one belongs on this machine, what keeps it running, and the machine's name."""
@@ -134,12 +133,5 @@ class System:
         """Open the launcher's backend. settings: its table of the launch file. options: the command line's.
 
         Raises PoolUnreachable where it cannot be used here, UsageError for wrong settings.
-        """
-        raise NotImplementedError
-
-    def chunk_jobs(self, environment: Mapping[str, str], directory: str) -> ChunkJobs | None:
-        """Return what submits a leader's chunk jobs; None where the process with `environment` is in no job of its.
-
-        directory: of the leader, absolute. Raises UsageError where the job cannot be read.
         """
         raise NotImplementedError

@@ -64,7 +64,12 @@ class StepView:
     when they fit in what is still wanted, and so does one that was ordered to end. earlier: when each earlier step was,
     and what it decided. settings: the agent's, the horizon as at `begun`. usual: s between two steps.
     default: the settings with the bounds of a site that sets nothing.
-    look: makes `snapshot`, which costs time. past: makes `history`. future: see `foreseen`. trial: see `tried`.
+    snapshot: returns what the batch system and the pilots report now, which costs time; a pilot with an order has its
+    `deadline`, and the demand's account wants what it does not have yet. history: returns what an agent knows that has
+    been there before the demand came.
+    Only a clairvoyant may ask what is to come. foreseen: returns by run what each pilot of now will really do until a
+    moment (UNIX s). tried: returns how many cores another policy will really leave missing, and the core-seconds that
+    it will waste; it decides from `begun` on, so this is to be asked at the first step.
     """
 
     now: int
@@ -76,32 +81,10 @@ class StepView:
     settings: ReclaimSettings
     default: ReclaimSettings
     usual: int
-    look: Callable[[], Snapshot]
-    past: Callable[[], History]
-    future: Callable[[int], Mapping[str, Foreseen]]
-    trial: Callable[[StepwisePolicy], tuple[int, float]]
-
-    def snapshot(self) -> Snapshot:
-        """Return what the batch system and the pilots report now; a pilot with an order has its `deadline`.
-
-        The demand's account wants what it does not have yet.
-        """
-        return self.look()
-
-    def history(self) -> History:
-        """Return what an agent knows that has been there before the demand came."""
-        return self.past()
-
-    def foreseen(self, moment: int) -> Mapping[str, Foreseen]:
-        """Return by run what each pilot of now will really do until `moment` (UNIX s). Only a clairvoyant may ask."""
-        return self.future(moment)
-
-    def tried(self, policy: StepwisePolicy) -> tuple[int, float]:
-        """Return how many cores another policy will really leave missing, and the core-seconds that it will waste.
-
-        It decides from `begun` on, so this is to be asked at the first step; and only a clairvoyant may ask.
-        """
-        return self.trial(policy)
+    snapshot: Callable[[], Snapshot]
+    history: Callable[[], History]
+    foreseen: Callable[[int], Mapping[str, Foreseen]]
+    tried: Callable[[StepwisePolicy], tuple[int, float]]
 
     @property
     def open(self) -> int:

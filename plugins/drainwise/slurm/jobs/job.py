@@ -1,7 +1,7 @@
 """A job as slurmctld has it: the one shape that each reader fills, whatever it asked and what that cost.
 
-    squeue_json       all facts of many jobs; costs most; or what pyslurm knows of all
-    squeue_lines      what a snapshot needs of all jobs, without reports; or one run, before and after an order
+    squeue_lines      what a snapshot needs of all jobs; or one run, before and after an order
+    written           the texts of jobs, which the lines have not got, by squeue's JSON or by pyslurm
     scontrol_jobs     a node's own jobs, each by its number: what a run may use, and its AdminComment
 
 What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the

@@ -13,7 +13,7 @@ from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.gres import Gres, gres_of_run, gres_per_node
+from drainwise.slurm.jobs.gres import gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
 from drainwise.slurm.jobs.values import (
     PENDING,
@@ -31,10 +31,11 @@ from drainwise.slurm.jobs.values import (
 _OWN_FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "StartTime", "EndTime", "PriorityLong", "RestartCnt"),
 )
-_GRES_FIELDS = ("NumTasks", "tres-per-node", "tres-per-job", "tres-per-task", "tres-per-socket")
+_GRES_FIELDS = ("tres-per-node", "tres-per-job", "tres-per-task", "tres-per-socket")
 _COMMON_FIELDS = (
     *("UserName", "Account", "State", "Reason", "NumCPUs", "NumNodes", "NodeList", "TimeLimit", "OverSubscribe"),
-    *("tres-alloc", *_GRES_FIELDS, "ReqNodes", "ExcNodes", "Reservation", "MinTmpDisk", "Partition", "Feature"),
+    *("tres-alloc", "NumTasks", *_GRES_FIELDS, "ReqNodes", "ExcNodes", "Reservation", "MinTmpDisk", "Partition"),
+    "Feature",
 )
 FIELDS = (*_OWN_FIELDS, *_COMMON_FIELDS)
 """First what is each job's own: the rest of the line is the same for many, and read once."""
@@ -45,8 +46,6 @@ RUN_FIELDS = (
     *("BatchFlag", "RestartCnt", "PriorityLong", "TimeLimit"),
 )
 """What is asked of one run right before and after an order."""
-GRES_QUESTION = ("JobID", *WAITING_FIELDS, "OverSubscribe", "tres-alloc", *_GRES_FIELDS)
-"""What is asked of all jobs where they are known from elsewhere."""
 
 _NOTHING = {"", "N/A", "(null)"}
 # With whom a job shares its nodes, by Exclusive or, where that is empty, by OverSubscribe (26.05 says NO of all).
@@ -65,37 +64,12 @@ def _format(fields: tuple[str, ...]) -> str:
 
 COMMAND = ("squeue", "--noheader", "--all", _format((*WAITING_FIELDS, *FIELDS)))
 """Slurm 22.05 has no `ExcNodes` there: it complains, and prints nothing in its place."""
-GRES_COMMAND = ("squeue", "--noheader", "--all", _format(GRES_QUESTION))
 
 
 def jobs_of_lines(answer: bytes, fields: tuple[str, ...] = FIELDS) -> list[SlurmJob]:
     """Read the jobs in the answer to a question for `fields`. Raises PoolUnreachable when a line is no job."""
     read = _listed_job if fields is FIELDS else lambda line: _job(line, fields)
     return [read(line) for line in answer.decode("utf-8", "replace").split("\n") if line]
-
-
-def gres_of_lines(answer: bytes) -> dict[int, tuple[Gres, int, dict[str, Any]]]:
-    """Return what each job asks on a node, the fewest nodes that will do (0: not known), and where it may start.
-
-    answer: to GRES_COMMAND; the keys are the jobs' numbers. Raises PoolUnreachable when a line is no job.
-    """
-    found = {}
-    for line in answer.decode("utf-8", "replace").split("\n"):
-        number, _, rest = line.partition("|")
-        if line:
-            found[_number(number)] = _gres_and_nodes(rest)
-    return found
-
-
-@functools.lru_cache(maxsize=4096)
-def _gres_and_nodes(line: str) -> tuple[Gres, int, dict[str, Any]]:
-    words = line.removesuffix("|").split("|")
-    if len(words) != len(GRES_QUESTION) - 1:
-        raise PoolUnreachable(_NO_JOB)
-    found = dict(zip(GRES_QUESTION[1:], words))
-    nodes = nodes_of(found["tres-alloc"]) or 0
-    facts = {**_start_facts(found), "planned": _text(found, "SchedNodes")}
-    return _gres(found, nodes), nodes, facts
 
 
 def _number(word: str) -> int:
@@ -162,8 +136,13 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
     if not state.isupper():
         raise PoolUnreachable(_NO_JOB)
     cores, said = whole(found.get("NumCPUs", "0")), whole(found["NumNodes"].partition("-")[0])
-    resources = found.get("tres-alloc", "")
-    nodes = nodes_of(resources) or said if state == PENDING else said
+    resources, ranks = found.get("tres-alloc", ""), whole(found.get("NumTasks")) or 1
+    nodes = (nodes_of(resources) or said if state == PENDING else said) or 0
+    is_told = nodes == 1 and "gres/" in resources
+    asked = [found.get(name, "") for name in _GRES_FIELDS]
+    field = "OverSubscribe" if found.get("Exclusive", "") in _NOTHING else "Exclusive"
+    word = found.get(field, "OK")
+    sharing = _SHARING[field].get(word)
     return {
         "user": found.get("UserName", ""),
         "account": _text(found, "Account"),
@@ -171,41 +150,25 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
         "states": states_of(state),
         "reason": reason_in(found.get("Reason", "")),
         "cores": 1 if cores is None else cores,
-        "node_count": nodes or 0,
+        "node_count": nodes,
         "node": _text(found, "NodeList"),
         "limit": minutes_in(found.get("TimeLimit", "")),
         "can_requeue": found.get("Requeue") == "1" and found.get("BatchFlag") == "1",
-        **_start_facts(found),
-        "memory": memory_in(resources),
-        "features": _text(found, "Feature"),
-        "required": _text(found, "ReqNodes"),
-        "excluded": _text(found, "ExcNodes"),
-        "reservation": _text(found, "Reservation"),
-        "disk": mebibytes_in(found.get("MinTmpDisk", "")),
-        "gres": _gres(found, nodes or 0),
-        "ranks": whole(found.get("NumTasks")) or 1,
-    }, said
-
-
-def _gres(found: dict[str, str], nodes: int) -> Gres:
-    asked = [found.get(name, "") for name in _GRES_FIELDS[1:]]
-    ranks, resources = whole(found.get("NumTasks")) or 1, found.get("tres-alloc", "")
-    return gres_of_run(resources) if nodes == 1 and "gres/" in resources else gres_per_node(asked, ranks, nodes)
-
-
-def _start_facts(found: Mapping[str, str]) -> dict[str, Any]:
-    """Return where a job may start, by the names of its facts."""
-    field = "OverSubscribe" if found.get("Exclusive", "") in _NOTHING else "Exclusive"
-    word = found.get(field, "OK")
-    sharing = _SHARING[field].get(word)
-    return {
         "whole_nodes": sharing == "whole_nodes",
         "user_alone": sharing == "user_alone",
         "unknown": f"{field}={word[:40]}" if sharing is None else "",
         "qos": _text(found, "QOS"),
         "threads": whole(found.get("Threads")),
         "licences": _text(found, "Licenses"),
-    }
+        "memory": memory_in(resources),
+        "features": _text(found, "Feature"),
+        "required": _text(found, "ReqNodes"),
+        "excluded": _text(found, "ExcNodes"),
+        "reservation": _text(found, "Reservation"),
+        "disk": mebibytes_in(found.get("MinTmpDisk", "")),
+        "gres": gres_of_run(resources) if is_told else gres_per_node(asked, ranks, nodes),
+        "ranks": ranks,
+    }, said
 
 
 def _text(found: Mapping[str, str], field: str) -> str:

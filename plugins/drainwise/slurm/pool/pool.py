@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
-from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError, PoolUnreachable
-from drainwise.facts.scope_rules import ScopeRules
+from drainwise.facts.units import clock
 from drainwise.pool.abilities import most_at_once
-from drainwise.pool.closing import Closing
+from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.pool.facts import Ending, Pilot, Snapshot
-from drainwise.pool.identity import IdentityRules
 from drainwise.siteconfig.node_sections import SlurmSection
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob, lease_end
 from drainwise.slurm.jobs.order_mark import OrderMarks
-from drainwise.slurm.pool.closing import SlurmClosings
 from drainwise.slurm.pool.endings import SlurmEndings
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.places import Allocations
-from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
 from drainwise.slurm.pool.transport import SlurmTransport, Transport
 
 SNAPSHOT_SECONDS = 120.0
@@ -35,21 +34,16 @@ MOST_MARKED = 64
 class SlurmPool:
     """The cluster that slurm.conf names, with the rights of whoever runs this: orders need root or SlurmUser.
 
-    settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
-    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
-    clients: which pilots are of which kind of client. identity: the rules for who sent a pilot.
-    scope: which jobs may be ordered.
+    settings: the site's, see the section [slurm] of its file; site: what else it says. transport: who asks for the
+    snapshots, if not whom the settings say. clock: the UNIX time.
     """
 
     def __init__(
         self,
         settings: SlurmSection = SlurmSection(),  # noqa: B008 - immutable
-        grace: int = 86_400,
+        site: SiteRules = SiteRules(),  # noqa: B008 - immutable
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
-        clients: ClientRules | None = None,
-        identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
-        scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or SlurmTransport(commands, SNAPSHOT_SECONDS, settings.transport)
@@ -57,12 +51,11 @@ class SlurmPool:
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
-        self._scope = scope
         self._accounts: frozenset[str] = frozenset()
         self._sharing_account: Callable[[str], str] = str
         self._jobs: Sequence[SlurmJob] = ()
         self._is_native = settings.native_preemption == "yes"
-        self._grace, self._clock, self._clients, self._identity = grace, clock, clients, identity
+        self._site, self._clock = replace(site, exposed=(EXPOSED,)) if self._is_native else site, clock
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
@@ -72,10 +65,7 @@ class SlurmPool:
         self._jobs = answers.jobs
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
-        exposed = (EXPOSED,) if self._is_native else ()
-        several = self._allocations.of(answers.jobs)
-        asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        found = snapshot_of(*asked, several, self._clients, self._scope, self._identity)
+        found = snapshot_of(replace(answers, allocations=self._allocations.of(answers.jobs)), self._site, now)
         self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
         return found
 
@@ -172,3 +162,51 @@ class SlurmPool:
         except PoolError as fault:
             return f"{pilot.name} is overdue and is not ended: {fault}"
         return f"{pilot.name} was overdue and is ended"
+
+
+# Close nodes by a reservation: slurmctld starts no job that its time limit would let run into it, nor any later.
+#
+# It is made at once, however far ahead its time lies, for a year, and is of nobody's but root's jobs. IGNORE_JOBS: who
+# runs there now does not keep it from being made; MAINT: it may lie over other reservations. One that somebody deletes
+# is made again, as long as the request is there.
+
+_OURS = re.compile(rf"^ReservationName=({PREFIX}\S+)", re.MULTILINE)
+_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class SlurmClosings:
+    """The reservations of drainwise in one cluster; to make them needs root, SlurmUser or AdminLevel Operator."""
+
+    def __init__(self, commands: SlurmCommands) -> None:
+        self._commands = commands
+        self._is_settled = False
+        """Nothing of ours was there when we last looked, and nothing was made since."""
+
+    def close_nodes(self, closings: Sequence[Closing]) -> list[str]:
+        """See `ClosesNodes`. What fails is raised once nothing else is left to be done."""
+        if self._is_settled and not closings:
+            return []
+        answer = self._commands.ask("scontrol", "--oneliner", "show", "reservation")
+        present = set(_OURS.findall(answer))
+        done: list[tuple[str, PoolError | bool]] = []
+        wanted = {f"{PREFIX}{_PLAIN.sub('-', one.name)}": one for one in closings}
+        for name in sorted(present - wanted.keys()):
+            done.append((f"reservation {name} is deleted", self._ordered("delete", f"ReservationName={name}")))
+        for name in sorted(wanted.keys() - present):
+            one = wanted[name]
+            nodes = ",".join(sorted(one.nodes))
+            made = self._ordered(
+                *("create", "reservation", f"ReservationName={name}", f"StartTime=uts{one.by}", "Duration=infinite"),
+                *(f"Nodes={nodes}", "Users=root", "Flags=maint,ignore_jobs"),
+            )
+            words = f"reservation {name} is made: its nodes start nothing that could run beyond {clock(one.by)}"
+            done.append((words, made))
+        self._is_settled = not wanted and all(answer is True for _, answer in done)
+        return carried_out(done)
+
+    def _ordered(self, *arguments: str) -> PoolError | bool:
+        try:
+            self._commands.order("scontrol", *arguments)
+        except PoolError as fault:
+            return fault
+        return True

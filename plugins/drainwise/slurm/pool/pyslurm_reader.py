@@ -1,4 +1,4 @@
-"""A program of its own that asks Slurm for its jobs by pyslurm: one line once pyslurm is there, one with the jobs.
+"""A program of its own that asks Slurm for its jobs' texts by pyslurm: one line once pyslurm is there, one with these.
 
 Of its own, because libslurm ends the whole process where it finds no slurm.conf, and holds it for seconds where no
 slurmctld answers. It is run by its path with `python3 -I`; the arguments are the directory that pyslurm is in and
@@ -11,17 +11,12 @@ import gc
 import importlib
 import json
 import os
-import pwd
 import sys
 from types import ModuleType
 
-_FIELDS = (
-    *("id", "array_id", "array_task_id", "array_tasks_waiting", "array_tasks_parallel", "heterogeneous_id", "user_id"),
-    *("account", "partition", "state", "state_reason", "cpus", "num_nodes", "allocated_nodes", "start_time"),
-    *("end_time", "time_limit", "requeue_count", "priority", "admin_comment"),
-    *("resource_sharing", "memory", "constraints", "required_nodes", "excluded_nodes", "temporary_disk_per_node"),
-    *("ntasks", "reservation", "name", "comment"),
-)
+_FIELDS = {key: key for key in ("name", "comment", "admin_comment", "excluded_nodes")}
+_FIELDS["job_id"] = "id"
+"""The attributes of a job by what `squeue --json` calls them."""
 _NO_TEXT = "\ufffd"  # stands for bytes that are no UTF-8: not the same as nothing
 
 
@@ -56,13 +51,7 @@ def _imported(directory: str) -> ModuleType:
 
 def _jobs(pyslurm: ModuleType) -> list[dict[str, object]]:
     gc.disable()
-    names: dict[int, str] = {}
-    records = []
-    for job in pyslurm.Jobs.load().values():
-        record = {field: _value(job, field) for field in _FIELDS}
-        record["user_name"] = _user(job.user_id, names)
-        records.append(record)
-    return records
+    return [{key: _value(job, name) for key, name in _FIELDS.items()} for job in pyslurm.Jobs.load().values()]
 
 
 def _value(job: object, field: str) -> object:
@@ -70,16 +59,6 @@ def _value(job: object, field: str) -> object:
         return getattr(job, field, None)
     except UnicodeDecodeError:
         return _NO_TEXT
-
-
-def _user(uid: int, names: dict[int, str]) -> str:
-    """Return a user's name, else the number: what pyslurm makes of an unknown one depends on its version."""
-    if uid not in names:
-        try:
-            names[uid] = pwd.getpwuid(uid).pw_name.encode("utf-8", "replace").decode()
-        except KeyError:
-            names[uid] = str(uid)
-    return names[uid]
 
 
 if __name__ == "__main__":

@@ -9,28 +9,29 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from drainwise.common.printable import one_line
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.facts.scope_rules import ScopeRules
+from drainwise.facts.signs import NO_SIGN, is_missed
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.identity import IdentityRules, identity_of
+from drainwise.pool.job_kinds import Place
 from drainwise.pool.notices import counted
 from drainwise.pool.scope import in_scope
 from drainwise.slurm.jobs.admin_comment import lacks_directories, published_of, whole_report
 from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
+from drainwise.slurm.jobs.node_sign import sign_in, signs_of
 from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.places import (
-    Allocation,
     closures_of,
     cores_by_node,
     holdings,
@@ -38,8 +39,8 @@ from drainwise.slurm.pool.places import (
     pieces_of,
     places_of,
 )
-from drainwise.slurm.pool.rules import ClusterRules
 from drainwise.slurm.pool.shares import Shares
+from drainwise.slurm.pool.transport import Answers
 
 HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it ([scope NAME] multi_node lets it)"
 SEVERAL_NODES = "a job of several nodes that has reported nothing: it may be no pilot, and an order would end all of it"
@@ -58,57 +59,105 @@ class _Use:
     pieces: int = 0
 
 
-def snapshot_of(
-    jobs: Sequence[SlurmJob],
-    nodes: Sequence[SlurmNode],
-    shares: Shares,
-    now: int,
-    grace: int,
-    exposed: Collection[int] = (),
-    rules: ClusterRules = ClusterRules(),  # noqa: B008 - immutable
-    allocations: Mapping[int, Allocation] = MappingProxyType({}),
-    clients: ClientRules | None = None,
-    scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
-    identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
-) -> Snapshot:
-    """Return the snapshot that the answers make at `now` (UNIX s).
+@dataclass(frozen=True)
+class SiteRules:
+    """What the site file says of jobs.
 
-    grace: the site's max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave
-    it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
-    rules: how nodes are shared, and with whom. allocations: what jobs of several nodes have on each, by number.
-    clients: which pilots are of which kind of client. scope: which jobs may be ordered; those of several nodes
-    that have reported nothing only where it says so. identity: the site's rules for who sent a pilot, by the name and
-    the comment of its job: its submitter wrote them, or a CE.
-    Raises PoolUnreachable when the answers cannot be whole.
+    grace: max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave it: its cores
+    come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will. clients:
+    which pilots are of which kind of client. scope: which jobs may be ordered; those of several nodes that have
+    reported nothing only where it says so. identity: who sent a pilot, by the name and the comment of its job: its
+    submitter wrote them, or a CE.
     """
-    odd = [job for job in jobs if job.odd]
-    jobs = [job for job in jobs if not job.odd]
-    _require_whole(jobs, nodes, len(odd))
-    draining = {node.name for node in nodes if node.draining}
-    would_run = [job for job in jobs if _would_run(job)]
-    classes = NodeClasses(nodes, rules.reservations, lists_of(would_run), now)
-    on_one_node = [job for job in jobs if _holds_cores(job) and job.single]
-    holds = holdings(on_one_node, nodes, rules)
-    pieces = pieces_of(allocations, classes.class_of, rules)
-    on_nodes, joined = _joined([job for job in jobs if job.node], pieces, scope)
 
-    tells = identity.comment is not None or identity.job_name is not None
+    grace: int = 86_400
+    exposed: Collection[int] = ()
+    clients: ClientRules | None = None
+    scope: ScopeRules = field(default_factory=ScopeRules)
+    identity: IdentityRules = field(default_factory=IdentityRules)
 
-    def run_of(job: SlurmJob) -> Pilot | None:
+
+def snapshot_of(answers: Answers, site: SiteRules, now: int) -> Snapshot:
+    """Return the snapshot that the answers make at `now` (UNIX s). Raises PoolUnreachable when they cannot be whole."""
+    nodes, rules, shares = answers.nodes, answers.rules, answers.shares
+    seen = _Seen(answers, site, now)
+    pilots, places, would_run = seen.pilots(), seen.places(), seen.would_run
+    pilots_on = {node for pilot in in_scope(pilots, site.scope) if not pilot.cannot for node in pilot.nodes}
+    demand = SlurmDemand(seen.classes, rules, pilots_on, now, shares.lineage)
+    users = seen.users()
+    waiting = _waiting(would_run, seen.jobs, shares, demand)
+    waiting = list(by_whole_nodes(waiting, lambda want, jobs: nodes_of_user(want, jobs, places, users)))
+    uses = _uses(seen.jobs, would_run, waiting, shares)
+    kinds, left_out = kinds_in(waiting)
+    wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
+    fitting = {  # what they have free serves a job that waits, if only as a part of what it needs
+        place.name
+        for place in places
+        if any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
+    }
+    accounts = _accounts(nodes, fitting, shares, uses, {shares.sharing_account(job.account) for job in would_run})
+    holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
+    return Snapshot(
+        taken=now,
+        pilots=pilots,
+        accounts=accounts,
+        free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
+        user_priorities=shares.user_priorities(),
+        notices=(
+            *(f"job {job.label} is left out: {job.odd} can be no job's" for job in seen.odd),
+            *_unclear(seen.jobs),
+            *demand.notices(),
+            *left_out,
+        ),
+        kinds=kinds,
+        places=places,
+        closures=closures_of(seen.classes.whole, (node.name for node in nodes), now),
+        versions=counted(version for _, version in seen.signs.values()),
+    )
+
+
+class _Seen:
+    """The jobs that count, in which classes their nodes are, and what they have there."""
+
+    def __init__(self, answers: Answers, site: SiteRules, now: int) -> None:
+        self._answers, self._site, self._now = answers, site, now
+        self.odd = [job for job in answers.jobs if job.odd]
+        self.jobs = [job for job in answers.jobs if not job.odd]
+        _require_whole(self.jobs, answers.nodes, len(self.odd))
+        self.would_run = [job for job in self.jobs if _would_run(job)]
+        self.classes = NodeClasses(answers.nodes, answers.rules.reservations, lists_of(self.would_run), now)
+        self.signs = signs_of(self.jobs, ((node.name, node.extra) for node in answers.nodes))
+        self._are_signs_given = any(sign_in(node.extra) for node in answers.nodes)  # an earlier drainwise gives none
+        self._draining = {node.name for node in answers.nodes if node.draining}
+        self._on_one_node = [job for job in self.jobs if _holds_cores(job) and job.single]
+        self._holds = holdings(self._on_one_node, answers.nodes, answers.rules)
+        self._pieces = pieces_of(answers.allocations, self.classes.class_of, answers.rules)
+        self._on_nodes, self._joined = _joined([job for job in self.jobs if job.node], self._pieces, site.scope)
+
+    def pilots(self) -> tuple[Pilot, ...]:
+        """Return the runs."""
+        return tuple(pilot for pilot in map(self._run_of, self._on_nodes) if pilot is not None)
+
+    def _run_of(self, job: SlurmJob) -> Pilot | None:
         """Return the run of a job; None for one that does not run, or that is only about to."""
+        now, site = self._now, self._site
         completing = COMPLETING in job.states and bool(job.node)
         start = now if completing and job.start is None else job.start  # one that Slurm requeues has no start any more
         if start is None or not (job.runs or completing) or job.cores < 1:
             return None
-        cannot = _why_not(job, draining, joined, scope)
-        published, end, parts = published_of(job), lease_end(job), joined.get(job.number, ())
-        may_have_order = end is not None and cannot in {"", NO_DIRECTORIES} and not completing
-        has_order = may_have_order and is_shortened(job) and (end or 0) <= now + grace
+        published, end, parts = published_of(job), lease_end(job), self._joined.get(job.number, ())
+        cannot = _why_not(job, self._draining, self._joined, site.scope)
+        if not cannot and not self._is_heard([one.node for one in parts] or [job.node], start):
+            cannot = "" if _may_end_whole(job, site.scope) else NO_SIGN
+        may_have_order = end is not None and cannot in {"", NO_DIRECTORIES, NO_SIGN} and not completing
+        has_order = may_have_order and is_shortened(job) and (end or 0) <= now + site.grace
+        identity = site.identity
+        tells = identity.comment is not None or identity.job_name is not None
         return Pilot(
             run=run_name(job.label, start),
             name=job.label,
             node=job.node,
-            account=shares.sharing_account(job.account),
+            account=self._answers.shares.sharing_account(job.account),
             user=job.user,
             cores=job.cores,
             started=min(start, now) if completing else start,
@@ -117,65 +166,69 @@ def snapshot_of(
             seen=None if published is None else published.seen,
             contradictory=published is not None and published.standing == CONTRADICTORY,
             deadline=end if has_order else None,
-            leaving=completing or job.priority in exposed,
+            leaving=completing or job.priority in site.exposed,
             cannot=cannot,
-            place=job.node if job.node in classes.class_of and job.number in holds else "",
-            holds=holds.get(job.number),
+            place=job.node if job.node in self.classes.class_of and job.number in self._holds else "",
+            holds=self._holds.get(job.number),
             identity=identity_of({}, (identity.comment, job.comment), (identity.job_name, job.name)) if tells else None,
             pieces=parts,
-            client=client_of(job, clients).name,
-            traits=traits_of(job) if scope else (),
+            client=client_of(job, site.clients).name,
+            traits=traits_of(job) if site.scope else (),
         )
 
-    pilots = tuple(pilot for pilot in map(run_of, on_nodes) if pilot is not None)
-    pilots_on = {node for pilot in in_scope(pilots, scope) if not pilot.cannot for node in pilot.nodes}
-    held: dict[str, list[Amounts]] = defaultdict(list)
-    users: dict[str, set[str]] = defaultdict(set)
-    for job in on_one_node:
-        held[job.node].append(holds[job.number])
-        users[job.node].add(job.user)
-    for piece in (one for some in pieces.values() for one in some):
-        held[piece.node].append(piece.holds)
-    is_all_held = not odd and all(job.single or job.number in pieces for job in jobs if _holds_cores(job))
-    places = places_of(nodes, classes.class_of, held, rules, is_all_held)
-    demand = SlurmDemand(classes, rules, pilots_on, now, shares.lineage)
-    waiting = _waiting(would_run, jobs, shares, demand)
-    waiting = list(by_whole_nodes(waiting, lambda want, jobs: nodes_of_user(want, jobs, places, users)))
-    uses = _uses(jobs, would_run, waiting, shares)
-    kinds, left_out = kinds_in(waiting)
-    wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
-    fitting = {  # what they have free serves a job that waits, if only as a part of what it needs
-        place.name
-        for place in places
-        if any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
-    }
-    holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
+    def _is_heard(self, nodes: Sequence[str], start: int) -> bool:
+        """Decide whether one of a run's nodes gives signs of life; the first is waited for from its start (UNIX s)."""
+        last = max((self.signs[node][0] for node in nodes if node in self.signs), default=0)
+        return not self._are_signs_given or not is_missed(max(last, start), self._now)
+
+    def users(self) -> dict[str, set[str]]:
+        """Return whose jobs of one node are on each."""
+        users: dict[str, set[str]] = defaultdict(set)
+        for job in self._on_one_node:
+            users[job.node].add(job.user)
+        return users
+
+    def places(self) -> tuple[Place, ...]:
+        """Return the nodes that have a class as places."""
+        held: dict[str, list[Amounts]] = defaultdict(list)
+        for job in self._on_one_node:
+            held[job.node].append(self._holds[job.number])
+        for piece in (one for some in self._pieces.values() for one in some):
+            held[piece.node].append(piece.holds)
+        is_known = (job.single or job.number in self._pieces for job in self.jobs if _holds_cores(job))
+        is_all_held = not self.odd and all(is_known)
+        return places_of(self._answers.nodes, self.classes.class_of, held, self._answers.rules, is_all_held)
+
+
+def _accounts(
+    nodes: Sequence[SlurmNode],
+    fitting: Collection[str],
+    shares: Shares,
+    uses: Mapping[str, _Use],
+    waiting: Collection[str],
+) -> tuple[Account, ...]:
+    """Return the accounts by name; fitting: see `_owed`; waiting: those with a job that would run."""
     needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
-    want_some = {**needs, **dict.fromkeys({shares.sharing_account(job.account) for job in would_run}, 1.0)}
-    own = shares.own(sum(node.cores for node in nodes), {name: needs[name] or want_some[name] for name in needs})
+    own = shares.own(
+        sum(node.cores for node in nodes), {name: need or float(name in waiting) for name, need in needs.items()}
+    )
     owed = _owed(nodes, fitting, shares, needs, uses)
-    accounts = tuple(_account(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
-    return Snapshot(
-        taken=now,
-        pilots=pilots,
-        accounts=accounts,
-        free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
-        user_priorities=shares.user_priorities(),
-        notices=(
-            *(f"job {job.label} is left out: {job.odd} can be no job's" for job in odd),
-            *_unclear(jobs),
-            *demand.notices(),
-            *left_out,
-        ),
-        kinds=kinds,
-        places=places,
-        closures=closures_of(classes.whole, (node.name for node in nodes), now),
-        versions=_versions(jobs),
+    return tuple(
+        Account(
+            name,
+            cores_in_use=float(use.in_use),
+            cores_owed=owed[name],
+            cores_wanted=float(use.wanted),
+            priority=shares.priority_of(name),
+            cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
+            cores_share=own[name],
+        )
+        for name, use in sorted(uses.items())
     )
 
 
 def _owed(
-    nodes: Iterable[SlurmNode],
+    nodes: Sequence[SlurmNode],
     fitting: Collection[str],
     shares: Shares,
     needs: Mapping[str, float],
@@ -186,22 +239,11 @@ def _owed(
     What lies idle elsewhere is owed to who uses less than his share, if only beside what pilots give back there. It is
     no reason to let others keep more than their share of the rest.
     """
-    nodes = tuple(nodes)
     # An account that Slurm's tree of shares lacks keeps what it has, and is owed no more.
     needs = {name: need if shares.knows(name) else float(uses[name].in_use) for name, need in needs.items()}
     of_all = shares.owed(sum(node.cores for node in nodes), needs)
     useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
     return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
-
-
-def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
-    """Count the versions by the comments of what runs: of each node the one that is not older than another."""
-    newest: dict[str, tuple[int, str]] = {}
-    for job in jobs:
-        said = published_of(job) if job.runs else None
-        if said is not None:
-            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
-    return counted(version for _, version in newest.values())
 
 
 def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]], scope: ScopeRules) -> str:
@@ -324,15 +366,3 @@ def _uses(
             use.wanted += max(one.job.cores, one.want.cores * one.want.nodes) * one.tasks
             use.pieces += one.want.nodes * one.tasks
     return dict(uses)
-
-
-def _account(name: str, use: _Use, owed: float, share: float, shares: Shares) -> Account:
-    return Account(
-        name,
-        cores_in_use=float(use.in_use),
-        cores_owed=owed,
-        cores_wanted=float(use.wanted),
-        priority=shares.priority_of(name),
-        cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
-        cores_share=share,
-    )

@@ -9,7 +9,6 @@ one shape in all versions, and pyslurm knows no shares: they are asked as ever.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import sys
@@ -17,21 +16,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.clocks import require_same_clock
 from drainwise.slurm.jobs import squeue_lines as job_lines
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.gres import Gres
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.squeue_json import job_in, jobs_in, plain_number, text_in
-from drainwise.slurm.jobs.values import PENDING, states_of
+from drainwise.slurm.jobs.values import PENDING
+from drainwise.slurm.jobs.written import with_written, written_in
 from drainwise.slurm.pool import limits, node_line, rules, shares
 from drainwise.slurm.pool.limits import limits_in
 from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
 from drainwise.slurm.pool.old_release import with_details
+from drainwise.slurm.pool.places import Allocation
 from drainwise.slurm.pool.rules import ClusterRules, controller_time, groups_of, rules_in
 from drainwise.slurm.pool.shares import Shares, shares_in
 
@@ -47,30 +46,21 @@ MOST_JOBS = 1 << 31
 AUTO, COMMANDS, PYSLURM = "auto", "commands", "pyslurm"
 
 _READER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyslurm_reader.py")
-_BY_SQUEUE = {
-    "id": "job_id",
-    "array_id": "array_job_id",
-    "heterogeneous_id": "het_job_id",
-    "num_nodes": "node_count",
-    "allocated_nodes": "nodes",
-    "requeue_count": "restart_cnt",
-    "ntasks": "tasks",
-    "reservation": "resv_name",
-    "temporary_disk_per_node": "minimum_tmp_disk_per_node",
-}
-"""The attributes of a job that `squeue --json` calls otherwise."""
-_SHARING = {"NO": "none", "USER": "user"}
 _NUMBERS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment."""
+    """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment.
+
+    allocations: what jobs of several nodes have on each, by number, as far as that was asked for.
+    """
 
     jobs: Sequence[SlurmJob]
     nodes: list[SlurmNode]
     shares: Shares
     rules: ClusterRules = field(default_factory=ClusterRules)
+    allocations: Mapping[int, Allocation] = field(default_factory=dict)
 
 
 class Transport(Protocol):
@@ -101,31 +91,29 @@ class _Asked(ExitStack):
         return running
 
 
-_Jobs = Callable[[], Sequence[SlurmJob]]
-"""Returns the jobs, for which was asked. Raises PoolUnreachable when the answer is missing, late or not whole."""
+_Completed = Callable[[Sequence[SlurmJob]], Sequence[SlurmJob]]
+"""Returns the jobs of plain squeue with their texts. Raises PoolUnreachable when these are missing, late or not whole.
+"""
 
 
-def by_squeue(asked: _Asked, commands: SlurmCommands) -> _Jobs:
-    """Ask for the jobs by Slurm's own commands, one after the other.
+def by_commands(asked: _Asked, commands: SlurmCommands) -> _Completed:
+    """Ask for the jobs' texts by Slurm's own commands, once plain squeue has answered.
 
-    Plain `squeue` first: what has started by the second question is in both. That one brings the reports, which only
-    jobs with cores can have: the JSON of those, or `scontrol` before 23.02, where the JSON is always of all.
+    Only jobs with cores can have reports: the JSON of those tells them, or `scontrol` before 23.02, where the JSON is
+    always of all. Who has left meanwhile is passed over.
     """
-    version, lines = asked.start_long("scontrol", "--version"), asked.start_long(*job_lines.COMMAND)
+    version = asked.start_long("scontrol", "--version")
 
-    def jobs() -> Sequence[SlurmJob]:
+    def completed(listed: Sequence[SlurmJob]) -> Sequence[SlurmJob]:
         release = _release(_text(version))
-        listed = job_lines.jobs_of_lines(lines.output())
         if release < FILTERED_JSON:
             return with_details(listed, commands, lambda *command: asked.start_long(*command).output())
         shape = next((shape for first, shape in SHAPES.items() if release >= first), "")
-        found = jobs_in(
-            asked.start_long("squeue", f"--json{shape}", "--all", f"--states={','.join(WITH_CORES)}").output()
-        )
-        known = {job.number for job in found}
-        return found + [job for job in listed if job.number not in known and PENDING in job.states]
+        answer = asked.start_long("squeue", f"--json{shape}", "--all", f"--states={','.join(WITH_CORES)}").output()
+        written = written_in(answer, "squeue --json printed")
+        return with_written([job for job in listed if PENDING in job.states or job.number in written], written)
 
-    return jobs
+    return completed
 
 
 def _text(running: Running) -> str:
@@ -192,7 +180,7 @@ class SlurmTransport:
     def answers(self) -> Answers:
         """See `Transport`. No answer, too, when slurmctld's clock is another one than this machine's."""
         with _Asked(self._commands, self._seconds) as asked:
-            jobs_answer = self._jobs(asked)
+            lines, completed = asked.start_long(*job_lines.COMMAND), self._completed(asked)
             begun = time.time()
             running = (
                 asked.start(*rules.COMMAND, stdin=rules.QUESTIONS),
@@ -205,7 +193,7 @@ class SlurmTransport:
             found = rules_in(config)
             enforces = limits.ENFORCED in found.enforced
             left = asked.start(*limits.COMMAND, most=limits.MOST_BYTES) if enforces else None
-            jobs = jobs_answer()
+            jobs = completed(job_lines.jobs_of_lines(lines.output()))
             waiting = [job for job in jobs if PENDING in job.states]
             if waiting and left is not None:
                 found = replace(found, limits=limits_in(_text(left)))
@@ -228,80 +216,28 @@ class SlurmTransport:
                 return TransportChoice(f"pyslurm {found.version}", "")
         return TransportChoice("" if self._setting == PYSLURM else "squeue --json", why)
 
-    def _jobs(self, asked: _Asked) -> _Jobs:
-        """Ask for the jobs: by pyslurm, and by squeue for what that does not tell; by squeue alone where it is none."""
+    def _completed(self, asked: _Asked) -> _Completed:
+        """Ask for the jobs' texts: by pyslurm, by commands where it is none."""
         found, why = (None, "") if self._setting == COMMANDS else _usable(self._commands)
         if found is None or found in self._broken:
-            return self._squeue(asked, self._broken[found] if found else why)
-        more = asked.start_long(*job_lines.GRES_COMMAND)
+            return self._by_commands(asked, self._broken[found] if found else why)
         reader = asked.also(_start(found, "jobs", self._seconds))
 
-        def jobs() -> Sequence[SlurmJob]:
+        def completed(listed: Sequence[SlurmJob]) -> Sequence[SlurmJob]:
             answer = _answer(reader)
             if fault := _import_fault(answer):
                 self._broken[found] = fault
-                return self._squeue(asked, fault)()
+                return self._by_commands(asked, fault)(listed)
             if answer.code != 0:
                 raise PoolUnreachable(f"pyslurm failed: {answer.said or _ended(answer.code)}")
-            known = jobs_of_pyslurm(answer.out.partition(b"\n")[2])
-            return with_gres(known, job_lines.gres_of_lines(more.output()))
+            return with_written(listed, written_in(answer.out.partition(b"\n")[2], "pyslurm gave"))
 
-        return jobs
+        return completed
 
-    def _squeue(self, asked: _Asked, why: str) -> _Jobs:
+    def _by_commands(self, asked: _Asked, why: str) -> _Completed:
         if self._setting == PYSLURM:
             raise PoolUnreachable(f"[slurm] transport = {PYSLURM}, but {why}")
-        return by_squeue(asked, self._commands)
-
-
-def jobs_of_pyslurm(answer: bytes) -> list[SlurmJob]:
-    """Read the jobs in the line that `pyslurm_reader` prints. Raises PoolUnreachable when it is not whole."""
-    try:
-        document = json.loads(answer)
-    except (ValueError, RecursionError):
-        raise PoolUnreachable("incomplete answer: pyslurm's jobs are no JSON") from None
-    records = document.get("jobs") if isinstance(document, dict) else None
-    if not isinstance(records, list):
-        raise PoolUnreachable("incomplete answer: pyslurm gave no list of jobs")
-    return [job_in(_as_by_squeue(record), plain_number, "pyslurm gave") for record in records]
-
-
-def _as_by_squeue(record: object) -> object:
-    """Return a job of pyslurm's as `squeue --json` would have printed it up to 22.05.
-
-    A number that is unset, without limit or 0 is None, an empty text is None, and of a state with several words only
-    the one that counts most is there. The reason for which a job waits is one word, or a sentence in its place.
-    """
-    if not isinstance(record, dict):
-        return record
-    state, waiting = text_in(record, "state"), text_in(record, "array_tasks_waiting")
-    features, memory = record.get("constraints"), plain_number(record.get("memory"))
-    at_once, task = plain_number(record.get("array_tasks_parallel")), record.get("array_task_id")
-    return {
-        **{_BY_SQUEUE.get(name, name): value for name, value in record.items()},
-        "job_state": list(states_of(state)) if state else [],
-        "state_reason": text_in(record, "state_reason") or "None",
-        "array_task_id": 0 if task is None and record.get("array_id") and not waiting else task,
-        "array_task_string": f"{waiting}%{at_once}" if waiting and at_once else waiting,
-        "shared": _SHARING.get(text_in(record, "resource_sharing")),
-        "features": ",".join(map(str, features)) if isinstance(features, list) else "",
-        "tres_req_str": f"mem={memory}M" if memory else "",
-    }
-
-
-def with_gres(jobs: list[SlurmJob], known: Mapping[int, tuple[Gres, int, dict[str, Any]]]) -> list[SlurmJob]:
-    """Return the jobs with what pyslurm does not tell: generic resources, the fewest nodes, where they may start.
-
-    known: by the jobs' numbers, as `squeue_lines.gres_of_lines` has it; what it lacks has begun to wait since.
-    """
-
-    def completed(job: SlurmJob) -> SlurmJob:
-        gres, nodes, facts = known.get(job.number, ((), 0, {}))
-        if PENDING in job.states and facts:
-            return replace(job, gres=gres, node_count=nodes or job.node_count, **facts)
-        return replace(job, gres=gres) if gres else job
-
-    return list(map(completed, jobs))
+        return by_commands(asked, self._commands)
 
 
 def _usable(commands: SlurmCommands) -> tuple[InstalledPySlurm | None, str]:

@@ -1,21 +1,19 @@
-"""Read jobs out of what `squeue --json` prints, in each of its two shapes.
+"""All facts of jobs out of what `squeue --json` printed, in each of its two shapes, beside what its lines say.
 
-Up to 22.05 a number is a number and the state a word. Later a number says whether it is set and finite, and the state
-is a list of words. What a user chose (paths, a script) stays behind here, but for the job's name and comment, which may
-say who sent it. Only root may set the AdminComment.
+The package reads the lines, and of the JSON the texts alone. Up to 22.05 a number is a number and the state a word.
+Later a number says whether it is set and finite, and the state is a list of words.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.gres import Gres, gres_in, gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
-from drainwise.slurm.jobs.values import PENDING, RUNNING, memory_in, nodes_of, reason_in, waiting_tasks
+from drainwise.slurm.jobs.squeue_lines import FIELDS, WAITING_FIELDS
+from drainwise.slurm.jobs.values import COMPLETING, PENDING, RUNNING, memory_in, nodes_of, reason_in, waiting_tasks
 
 Record = Mapping[str, object]
 
@@ -25,34 +23,58 @@ _WHOLE_NODES = "none"
 
 
 def jobs_in(answer: bytes) -> list[SlurmJob]:
-    """Read the jobs in the output of `squeue --json`.
+    """Read the jobs in the output of `squeue --json`."""
+    document = json.loads(answer.decode("utf-8", "replace"), strict=False)
+    is_flagged = "data_parser" in document.get("meta", {}).get("plugin", {})
+    return [job_in(record, _flagged if is_flagged else plain_number) for record in document["jobs"]]
 
-    Raises PoolUnreachable when it is not whole: up to 22.05 squeue ends well also when slurmctld did not answer.
-    """
-    collects = gc.isenabled()
-    gc.disable()  # or it would go through the millions of new values again and again: half of the time
-    try:
-        # A user may put any bytes into a job's name.
-        document = json.loads(answer.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
-        raise PoolUnreachable(
-            "incomplete answer: squeue --json printed no JSON; has this Slurm its JSON plugin?"
-        ) from None
-    finally:
-        if collects:
-            gc.enable()
-    records = document.get("jobs") if isinstance(document, dict) else None
-    if not isinstance(records, list):
-        raise PoolUnreachable("incomplete answer: squeue --json printed no list of jobs")
-    errors = document.get("errors")
-    if errors:
-        first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
-        text = str(first.get("description") or first.get("error") or "no reason given")
-        raise PoolUnreachable(f"squeue failed: {text[:200]}")
-    meta = document.get("meta")
-    plugin = meta.get("plugin") if isinstance(meta, dict) else None
-    read = _flagged if isinstance(plugin, dict) and "data_parser" in plugin else plain_number
-    return [job_in(record, read, "squeue --json printed") for record in records]
+
+def lines_of(jobs: Iterable[SlurmJob]) -> str:
+    """Write jobs as `squeue` would have printed them of the same moment; of what is waited for less than all."""
+    found = []
+    for job in jobs:
+        tasks = f"1-{job.tasks}" + (f"%{job.at_once}" if job.at_once else "") if job.tasks > 1 else "N/A"
+        # Where a job has two states, squeue prints the one that Slurm looks at first.
+        states = sorted(job.states, key=lambda state: (state != COMPLETING, state in {RUNNING, PENDING}))
+        limit = "UNLIMITED" if job.limit is None else f"{job.limit}:00"
+        memory = f",mem={job.memory >> 20}M" if job.memory else ""
+        facts = {
+            "JobID": job.number,
+            "ArrayJobID": job.array or job.number,
+            "ArrayTaskID": tasks if job.task is None else job.task,
+            "HetJobID": job.het,
+            "StartTime": job.start,
+            "EndTime": job.end,
+            "PriorityLong": job.priority,
+            "RestartCnt": job.restarts,
+            "UserName": job.user,
+            "Account": job.account,
+            "State": states[0],
+            "Reason": job.reason,
+            "NumCPUs": job.cores,
+            "NumNodes": job.node_count,
+            "NodeList": job.node,
+            "TimeLimit": limit,
+            "OverSubscribe": "NO" if job.whole_nodes else "USER" if job.user_alone else "OK",
+            "tres-alloc": f"cpu={job.cores}{memory}",
+            "NumTasks": job.ranks,
+            "tres-per-node": ",".join(f"gres/{name}:{count}" for name, count in job.gres),
+            "ReqNodes": job.required,
+            "ExcNodes": job.excluded,
+            "Reservation": job.reservation,
+            "MinTmpDisk": f"{job.disk}M",
+            "Partition": ",".join(job.partitions),
+            "Feature": job.features,
+            "SchedNodes": job.planned,
+            "QOS": job.qos,
+            "Threads": job.threads,
+            "Licenses": job.licences,
+        }
+        found.append(
+            "".join(f"{'N/A' if facts.get(name) is None else facts[name]}|" for name in (*WAITING_FIELDS, *FIELDS))
+            + "\n"
+        )
+    return "".join(found)
 
 
 def plain_number(value: object) -> int | None:
@@ -71,16 +93,12 @@ def _flagged(value: object) -> int | None:
     return plain_number(value.get("number"))
 
 
-def job_in(record: object, read: Callable[[object], int | None], who: str) -> SlurmJob:
-    """Read one job; read: its numbers, who: has printed it. Raises PoolUnreachable for what is none."""
-    if not isinstance(record, dict):
-        raise PoolUnreachable(f"incomplete answer: {who} a job that is none")
+def job_in(record: Record, read: Callable[[object], int | None]) -> SlurmJob:
+    """Read one job; read: its numbers."""
     number, cores = read(record.get("job_id")), read(record.get("cpus"))
     state = record.get("job_state")
     states = frozenset([state] if isinstance(state, str) else state if isinstance(state, list) else ())
-    # Up to 22.05 a job that Slurm has not looked at yet (a held one, say) has no number of cores.
-    if not number or not states or (cores is None and RUNNING in states):
-        raise PoolUnreachable(f"incomplete answer: {who} a job without number, cores or state")
+    assert number is not None
     array, waiting = read(record.get("array_job_id")) or None, text_in(record, "array_task_string")
     tasks, at_once = waiting_tasks(waiting) if array and waiting else (1, None)
     shared, comment = record.get("shared"), text_in(record, "admin_comment")
