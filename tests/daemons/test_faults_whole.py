@@ -55,7 +55,7 @@ INSTALL, CONF = "drainwise install --files-only", "/etc/slurm/slurm.conf"
 SILENT = '{"drainwise":1,"version":"0.1.0","at":1795000000}'
 JOBS = '"$(squeue -h -o %A)"'
 FILL = "if=/dev/zero of=/run/drainwise/fill bs=1M 2>/dev/null || true"
-ENDS = "echo PreemptParameters=min_exempt_priority=2,reorder_count=1"
+ENDS = "printf 'Preempt%s\\n' Type=preempt/qos Mode=REQUEUE Parameters=min_exempt_priority=2,reorder_count=1"
 ADD, OFTEN = "echo Include drainwise.conf >>", "systemctl unmask"
 SLURM = {
     "a prolog is gone": Fault("node1", "rm -r /etc/slurm/prolog.d", r"50-drainwise: No such file", INSTALL),
