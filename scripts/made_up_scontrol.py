@@ -50,7 +50,15 @@ for number, line in enumerate(lines):
             sys.stderr.write("slurm_load_jobs error: Invalid job id specified\n"); code = 1
     elif words[:2] == ["show", "node"] and len(words) == 3:
         print("NodeName=%s Arch=x86_64 CoresPerSocket=1  CPUAlloc=11 CPUEfctv=64 CPUTot=64 CPULoad=9.35 "
-              "AvailableFeatures=fast,rack1 ActiveFeatures=fast,rack1 Gres=(null) " % words[2])
+              "AvailableFeatures=fast,rack1 ActiveFeatures=fast,rack1 Gres=(null) " % words[2], end="")
+        if os.path.exists(path("extra")):
+            with open(path("extra")) as stream: print("Extra=" + stream.read(), end=" ")
+        print()
+    elif words[0] == "update" and len(words) == 3 and words[1][:9] == "NodeName=" and words[2][:6] == "Extra=":
+        if os.path.exists(path("refuse")):
+            sys.stderr.write("Access/permission denied\n"); code = 1
+        else:
+            with open(path("extra"), "w") as stream: stream.write(words[2][6:])
     elif words[0] == "update" and len(words) == 3 and words[1][:6] == "JobId=" and words[2][:13] == "AdminComment=":
         name, comment = words[1][6:], words[2][13:]
         if os.path.exists(path("refuse")):
@@ -149,10 +157,18 @@ class MadeUpScontrol:
         """The job is not known any more."""
         os.unlink(f"{self.bin_dir}/jobs/{name}")
 
-    def calls(self) -> list[list[str]]:
-        """The lines of each run so far."""
+    def calls(self, signs: bool = False) -> list[list[str]]:
+        """The lines of each run so far; signs: those that gave the node's signs of life, else the others."""
         path = Path(self.bin_dir, "calls")
-        return [run.split("\n") for run in path.read_text().split("\n\n")[:-1]] if path.exists() else []
+        runs = [run.split("\n") for run in path.read_text().split("\n\n")[:-1]] if path.exists() else []
+        return [run for run in runs if run[0].startswith("update NodeName=") == signs]
+
+    def extra(self, text: str | None = None) -> str:
+        """What stands in the node's Extra; text: is there from now on."""
+        path = Path(self.bin_dir, "extra")
+        if text is not None:
+            path.write_text(text)
+        return path.read_text() if path.exists() else ""
 
     def questions(self) -> list[str]:
         """The users for whose jobs it was asked."""

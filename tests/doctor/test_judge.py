@@ -29,6 +29,8 @@ NODE = MachineFacts(
             daemons=("condor_master", "condor_startd"),
             in_force=True,
             nodes=(SeenNode("wn1", "0.2.0", 12),),
+            stale_after=900,
+            update=300,
             standings={"fresh": 3},
         ),
     ),
@@ -140,7 +142,12 @@ DISORDERS = {
         *("allowed", MISSING, "ALLOW_A = x"),
     ),
     "a silent node": (changed(nodes=(SeenNode("wn1", "0.2.0", 3600),)), "fresh", MISSING, "drainwise check htcondor"),
-    "a node that never published": (changed(nodes=(SeenNode("wn1"),)), "fresh", MISSING, "drainwise check htcondor"),
+    "a node that never published": (
+        changed(nodes=(SeenNode("wn1"),)),
+        "fresh",
+        MISSING,
+        "sleep 300; drainwise check htcondor   # only if it was enabled just now; else at once",
+    ),
 }
 
 

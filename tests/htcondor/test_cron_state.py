@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,11 +17,29 @@ from drainwise.htcondor.node.cron_state import (
     orders_since,
     placed_at,
     seconds,
+    state_of,
     unusable_files,
 )
 
 NOW = 1795249000
 DAY = 86400
+
+
+def test_each_startd_of_a_machine_has_a_state_of_its_own(tmp_path: Path) -> None:
+    """One without a name has the file of before; a second one begins with what that says."""
+    shared = tmp_path / "state"
+    shared.write_text("drainwise 17 600 0\n")
+    assert state_of(str(shared), os.getpid()) == str(shared)
+    program = [sys.executable, "-c", "print(flush=True); input()", "-f", "-local-name", "two/b"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as startd:
+        assert startd.stdin is not None and startd.stdout is not None
+        startd.stdout.readline()  # it has its command line by now
+        own = state_of(str(shared), startd.pid)
+        assert own == f"{shared}@two-b" and Path(own).read_text() == shared.read_text()
+        Path(own).write_text("drainwise 18 600 0\n")
+        assert Path(state_of(str(shared), startd.pid)).read_text() == "drainwise 18 600 0\n"
+        startd.stdin.write(b"\n")
+    assert state_of(str(shared), startd.pid) == str(shared)
 
 
 def test_an_option_may_have_several_words_or_none() -> None:

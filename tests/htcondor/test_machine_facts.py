@@ -9,15 +9,15 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.doctor.facts import SeenNode
-from drainwise.htcondor.setup.machine_facts import batch_facts, nodes_in, standings_in
+from drainwise.htcondor.setup.machine_facts import _findings, batch_facts, nodes_in, standings_in
 from drainwise.siteconfig import SiteConfig
 
 ROWS = """\
-wn1\t0.2.0\t1000\t1030\tundefined\tUnclaimed\ttrue
-wn1\t0.2.0\t1000\t1020\tfresh\tClaimed\tfalse
-wn1\tundefined\tundefined\t1020\tundefined\tClaimed\tfalse
-wn2\tundefined\t400\t1030\tundefined\tUnclaimed\ttrue
-wn3\tundefined\tundefined\t1030\tundefined\tUnclaimed\tundefined
+wn1\t0.2.0\t1000\t1030\tundefined\tUnclaimed\ttrue\t1030
+wn1\t0.2.0\t1000\t1020\tfresh\tClaimed\tfalse\t1020
+wn1\tundefined\tundefined\t1020\tundefined\tClaimed\tfalse\t1020
+wn2\tundefined\t400\t1030\tundefined\tUnclaimed\ttrue\t430
+wn3\tundefined\tundefined\t1030\tundefined\tUnclaimed\tundefined\t1030
 a line of another kind
 """
 
@@ -29,6 +29,12 @@ def test_a_node_is_as_fresh_as_its_freshest_slot() -> None:
 
 def test_slots_in_use_count_by_their_standing() -> None:
     assert standings_in(ROWS) == {"fresh": 1, "silent": 1}
+
+
+def test_a_nodes_time_is_compared_with_the_collectors() -> None:
+    [found] = _findings(ROWS, {}, "wn1", is_node=False)
+    assert (found.what, found.machine, found.line) == ("clock", "wn2", "timedatectl set-ntp true   # on wn2")
+    assert "600 s ahead" in found.why
 
 
 def commands(place: Path, daemons: str, knobs: dict[str, str]) -> None:

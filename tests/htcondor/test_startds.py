@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from drainwise.htcondor.pool.slots import Slot, slot_of
+from drainwise.facts.signs import NO_SIGN, SIGN_PERIOD
+from drainwise.htcondor.pool.slots import Slot, closed_pilots, slot_of
 from drainwise.htcondor.pool.startds import Startds
+from drainwise.pool.facts import Pilot
 
 NOW = 1795249000
 NODE = "node1.pool.test"
@@ -91,3 +95,29 @@ def test_the_largest_slot_and_the_slowest_startd_count() -> None:
     assert startds.machines == {NODE, "node2"}
     assert startds.dynamic_slots() == {f"slot1_1@{NODE}", f"slot1_2@{NODE}", "slot1_1@node2", "slot1_2@node2"}
     assert Startds([]).longest_interval == 300
+
+
+@pytest.mark.parametrize(
+    ("clock", "cron", "why"),
+    [
+        (NOW - 10, NOW - 60, ""),
+        (NOW - 10, NOW - 10 - 2 * SIGN_PERIOD, ""),
+        (NOW - 10, NOW - 10 - 3 * SIGN_PERIOD, NO_SIGN),
+        (NOW + 590, NOW + 580, f"the clock of {NODE} is 600 s ahead: deadlines would be wrong there"),
+        (NOW - 610, NOW - 620, f"the clock of {NODE} is 600 s behind: deadlines would be wrong there"),
+        (NOW + 15, NOW, ""),
+        (NOW - 120, NOW - 130, ""),  # a busy collector takes it in later
+        (NOW - 10, None, ""),  # an earlier drainwise, or none
+        (None, 0, ""),
+        ("now", NOW, ""),
+    ],
+)
+def test_nobody_is_ordered_on_a_node_whose_clock_is_wrong_or_whose_cron_is_silent(
+    clock: object, cron: object, why: str
+) -> None:
+    """Its own clock tells how old its cron's heartbeat is; the collector's, what is wrong with that clock."""
+    startds = Startds([parent(MyCurrentTime=clock, PilotCronHeartbeat=cron)])
+    assert startds.unordered == ({NODE: why} if why else {})
+    pilot = Pilot("17@1", f"slot1_1@{NODE}", NODE, "atlas", "alice", 8, NOW - 3600)
+    told, other = closed_pilots([pilot, replace(pilot, cannot="it leaves")], [], startds.unordered)
+    assert (told.cannot, other.cannot) == (why, "it leaves")

@@ -69,11 +69,11 @@ class AgentHost:
         self.said: list[str] = []
         self.restart()
 
-    def restart(self) -> None:
-        """A new agent, which knows nothing."""
+    def restart(self, node: str = "") -> None:
+        """A new agent, which knows nothing; node: of this machine, before its first job."""
         self.commands = Commands(self.slurm.bin_dir)
         self.agent = NodeAgent(
-            SettingsFile(f"{self.base}/none", self.settings), self.commands, Faults(self.said.append)
+            SettingsFile(f"{self.base}/none", self.settings), self.commands, Faults(self.said.append), host=node
         )
 
     def start(self, number: int, uid: int = ALICE, *, limit: int = 3600, cores: int = 8, **more: object) -> SlurmLease:

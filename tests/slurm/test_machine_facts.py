@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from drainwise import __version__
 from drainwise.doctor.facts import SeenNode
 from drainwise.pilotad.report import FRESH, PilotReport
 from drainwise.slurm.jobs.admin_comment import Published, comment_text
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.setup.machine_facts import nodes_in, standings_in
+from drainwise.slurm.jobs.node_sign import sign_text
+from drainwise.slurm.setup.check_facts import ClusterFacts, NodeFacts
+from drainwise.slurm.setup.machine_facts import seen_nodes, standings_in
 
 NOW = 1_795_250_000
 
@@ -38,8 +41,14 @@ def reporting(number: int, node: str, age: int, version: str) -> SlurmJob:
 JOBS = [reporting(1, "n1", 900, "0.1.0"), reporting(2, "n1", 30, "0.2.0"), reporting(3, "n2", 60, ""), job(4, "n3", "")]
 
 
-def test_a_node_is_as_its_newest_report_and_one_without_tells_nothing() -> None:
-    assert list(nodes_in(JOBS, NOW)) == [SeenNode("n1", "0.2.0", 30), SeenNode("n2", "", 60)]
+def test_a_node_is_as_its_newest_sign_and_one_that_gave_none_never_published() -> None:
+    """A sign is a report of a job's there, or what stands in the node's Extra."""
+    sign = sign_text(NOW - 7)
+    nodes = (NodeFacts("w1", "n1"), NodeFacts("w2.site", "n2", "idle", sign), NodeFacts("w3", "n3", "idle", "rack=7"))
+    facts = ClusterFacts({}, {}, (), tuple(JOBS), nodes=nodes)
+    second = SeenNode("n2", __version__, 7)
+    assert list(seen_nodes(facts, None, NOW)) == [SeenNode("n1", "0.2.0", 30), second, SeenNode("n3")]
+    assert list(seen_nodes(facts, "w2", NOW)) == [second]
 
 
 def test_jobs_count_by_the_standing_of_their_report() -> None:

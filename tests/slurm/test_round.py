@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import drainwise
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.features.host import scratch_bytes
 from drainwise.slurm.jobs.admin_comment import lacks_directories
+from drainwise.slurm.jobs.node_sign import sign_in
 from drainwise.slurm.node.lease import SlurmLease, write_lease
-from drainwise.slurm.node_agent.round import RECORD_PERIOD
+from drainwise.slurm.node_agent.round import OTHERS_EXTRA, RECORD_PERIOD
 from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, NODE, AgentHost, as_user
@@ -83,6 +85,31 @@ def test_an_idle_host_asks_nothing(host: AgentHost) -> None:
     """Slurmctld hears nothing of a host without jobs."""
     assert not host.round()
     assert host.slurm.calls() == []
+
+
+def test_a_node_gives_a_sign_of_life_each_hour(host: AgentHost) -> None:
+    """One that runs no jobs, too; after a restart of the agent at once."""
+    host.restart(NODE)
+    assert host.round() and not host.round()
+    assert sign_in(host.slurm.extra()) == (host.now, drainwise.__version__)
+    host.start(17)
+    host.round()  # its record is due, and so is a sign
+    later = host.now + RECORD_PERIOD
+    host.agent.round(later - 1)
+    assert len(host.slurm.calls(signs=True)) == 2
+    host.agent.round(later)
+    assert sign_in(host.slurm.extra()) == (later, drainwise.__version__)
+    host.restart(NODE)
+    host.agent.round(later + 7)
+    assert sign_in(host.slurm.extra()) == (later + 7, drainwise.__version__)
+
+
+def test_another_ones_extra_is_left_alone(host: AgentHost) -> None:
+    host.slurm.extra("rack=7")
+    host.start(17)
+    host.round()
+    assert (host.slurm.extra(), host.slurm.calls(signs=True)) == ("rack=7", [])
+    assert host.said == [f"Extra of node1: {OTHERS_EXTRA}"]
 
 
 # ---- publishing ----
@@ -423,11 +450,11 @@ def test_no_right_to_publish_is_said_once(host: AgentHost) -> None:
     host.slurm.mode("refuse")
     host.round()
     host.round()
-    assert len(host.said) == 1 and "denied" in host.said[0]
+    assert len(host.said) == 2 and all("denied" in one for one in host.said)  # of the node's sign, and of reports
     host.slurm.mode("refuse", on=False)
     host.round()
     assert host.published(17) is not None
-    assert host.said[1:] == ["publishing: all right again"]
+    assert host.said[2:] == ["publishing: all right again"]
 
 
 # ---- the shared WorkDir ----

@@ -109,7 +109,7 @@ def test_what_does_not_run(said: dict[str, str]) -> None:
 
 def test_the_node_and_who_is_unknown(said: dict[str, str]) -> None:
     answer = understood([said["unknown"], said["node"]], {"4000000": "4000000"}, ("node1",))
-    assert answer == JobAnswer({}, frozenset(), {"node1": 64})
+    assert answer == JobAnswer({}, frozenset(), {"node1": 64}, extras={"node1": ""})
 
 
 def test_without_its_marks_an_answer_is_incomplete() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,12 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise import __version__
 from drainwise.facts.errors import PoolUnreachable
+from drainwise.facts.scope_rules import Scope, ScopeRules
+from drainwise.facts.signs import NO_SIGN, SIGN_PERIOD
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.notices import notices_of
 from drainwise.reclaim.quota import require_whole
 from drainwise.slurm.jobs.admin_comment import Published, comment_text, without_directories_text
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
+from drainwise.slurm.jobs.node_sign import sign_in, sign_text
 from drainwise.slurm.jobs.values import ALIVE, SUSPENDED
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.places import NodeShare
@@ -426,6 +432,28 @@ def test_a_run_that_its_node_cannot_tell_is_named() -> None:
     for comment, cannot in comments.items():
         one = pilot(replace(RUNNING, comments=(comment,)))
         assert (one.cannot, one.report) == (cannot, None)
+
+
+def test_no_pilot_is_ordered_whose_node_gives_no_sign_of_life() -> None:
+    """It would not be told. A report is a sign; where no node ever gave one, they are of an earlier drainwise."""
+    late, other = T0 + 3 * SIGN_PERIOD, replace(machine("n2", 0, 8, 8, False, MAIN), extra=sign_text(T0))
+
+    def cannot(extra: str, now: int = late, *scopes: Scope) -> str:
+        nodes = [replace(NODE, extra=extra), other]
+        found = snapshot_of(Answers([RUNNING], nodes, TREE), SiteRules(GRACE, scope=ScopeRules(scopes=scopes)), now)
+        assert dict(found.versions) == dict(Counter([__version__] * (1 + (sign_in(extra) is not None))))
+        assert any(one.endswith("(n1)") for one in notices_of(found)) == bool(found.pilots[0].cannot)
+        return found.pilots[0].cannot
+
+    assert cannot(sign_text(late - SIGN_PERIOD)) == cannot(sign_text(late - 2 * SIGN_PERIOD)) == ""
+    assert cannot(sign_text(T0)) == cannot("") == cannot("rack=7") == NO_SIGN
+    assert cannot("", now=T0 + SIGN_PERIOD) == ""  # it has just begun
+    report = PilotReport(late - 60, used_cpu=1.0)
+    told = comment_text(Published(17, T0, "n1", report, version=__version__))
+    found = snapshot_of(Answers([replace(RUNNING, comments=(told,))], [NODE, other], TREE), SiteRules(GRACE), late)
+    assert found.pilots[0].cannot == ""
+    assert snapshot_of(Answers([RUNNING], [NODE], TREE), SiteRules(GRACE), late).pilots[0].cannot == ""
+    assert cannot("", late, Scope("ended by Slurm alone", "user=alice", multi_node=True)) == ""
 
 
 @pytest.mark.parametrize("states", [{"COMPLETING"}, {"PENDING", "COMPLETING"}, {"CANCELLED", "COMPLETING"}])

@@ -92,7 +92,8 @@ class BatchFacts:
       asked; enable: the command that puts it in force.
     * whole: whether `nodes` and `standings` are of the whole pool, else of this machine. nodes: as it shows them.
       standings: pilots by the standing of their reports. fault: why it does not answer.
-    * stale_after: seconds after which a node is silent. findings: of `drainwise check` on what it is here.
+    * stale_after: seconds after which a node is silent, None where `findings` say it; update: within which it publishes
+      once it is enabled. findings: of `drainwise check` on what it is here.
     """
 
     system: str
@@ -108,7 +109,8 @@ class BatchFacts:
     standings: Mapping[str, int] = field(default_factory=dict)
     rights: Rights | None = None
     fault: str = ""
-    stale_after: int = 900
+    stale_after: int | None = None
+    update: int = 0
     findings: tuple[Finding, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
@@ -149,14 +150,20 @@ def _allowed(facts: MachineFacts) -> Iterator[Finding]:
 
 def _fresh(facts: MachineFacts) -> Iterator[Finding]:
     for one in facts.batch:
-        silent = [node.name for node in one.nodes if node.silence is None or node.silence > one.stale_after]
+        limit = math.inf if one.stale_after is None else one.stale_after
+        silent = [node.name for node in one.nodes if node.silence is None or node.silence > limit]
         where = "nodes" if one.whole else "this node"
         if one.nodes:
             newest = min((node.silence for node in one.nodes if node.silence is not None), default=None)
             last = "none ever" if newest is None else f"the last {_age(newest)} ago"
             yield Finding(OK, "fresh", f"{where}: {len(one.nodes) - len(silent)} of {len(one.nodes)} publish, {last}")
-        if silent and one.in_force is not False:
-            yield Finding(MISSING, "fresh", f"silent: {first_few(silent, _SHOWN)}", f"drainwise check {one.system}")
+        if silent and one.in_force is not False and one.stale_after is not None:
+            why = f"silent: {first_few(silent, _SHOWN)}"
+            line = f"drainwise check {one.system}"
+            if all(node.silence is None for node in one.nodes if node.name in silent):
+                why += f" (never published: a node does with its first update, within {_age(one.update)})"
+                line = f"sleep {one.update}; {line}   # only if it was enabled just now; else at once"
+            yield Finding(MISSING, "fresh", why, line)
         if one.standings:
             each = ", ".join(f"{number} {name}" for name, number in sorted(one.standings.items()))
             yield Finding(OK, "fresh", f"reports of pilots on {where}: {each}")

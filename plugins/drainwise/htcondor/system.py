@@ -138,7 +138,8 @@ class HTCondor(System):
         expected, host = on_node(site), os.uname().nodename
         files = tuple(file_facts(paths_on_node(site, expected)))
         of_pool = Finding(OK, "pool", f"inspected on the central manager alone: {fault}", machine=host)
-        return [of_pool, *judged(host, (judge_files,), PoolFacts((), (), host, files, host, expected.command), site)]
+        findings = judged(host, (judge_files,), PoolFacts((), (), host, files, host, expected.command), site)
+        return [of_pool, *findings, *here.findings]
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""

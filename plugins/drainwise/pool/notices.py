@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from drainwise.facts.signs import NO_SIGN
 from drainwise.pool.facts import Snapshot
+from drainwise.pool.finding import first_few
 
 _MOST = 20
 """Notices that are shown; of more only the number."""
@@ -23,7 +25,9 @@ def notices_of(snapshot: Snapshot, first: Iterable[str] = ()) -> tuple[str, ...]
     found = [*first, *snapshot.notices]
     for why in reasons:
         number = f"{pilots[why]} {'pilot' if pilots[why] == 1 else 'pilots'}"
-        found.append(f"{number} ({cores[why]} cores) cannot be given an order: {why}")
+        silent = sorted({pilot.node for pilot in snapshot.pilots if pilot.cannot == why == NO_SIGN})
+        where = f" ({first_few(silent)})" if silent else ""
+        found.append(f"{number} ({cores[why]} cores) cannot be given an order: {why}{where}")
     return (*found[:_MOST], f"{len(found) - _MOST} more notices") if len(found) > _MOST else tuple(found)
 
 

@@ -98,7 +98,7 @@ def study(
     cases = [Case(one, place) for place, (_, one, _) in enumerate(asked)]
     varied = _varied(scenario) if sweeps else []
     cases += [Case(one) for _, points in varied for _, _, one in points]
-    lines = partial(lines_of, best=CLAIRVOYANT, arrivals=bool(scenario.arrivals))
+    lines = partial(lines_of, arrivals=bool(scenario.arrivals))
     found = iter(run_cases(lists, cases, policies, replications, processes, watch))
     parts = tuple(
         Part(title, on, len(one), sum(job.run * job.cores for job in one), lines(outcomes), outcomes)

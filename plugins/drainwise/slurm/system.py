@@ -87,22 +87,22 @@ class Slurm(System):
         from drainwise.install.features_probe import features_findings
         from drainwise.pool.finding import judged
         from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders
-        from drainwise.slurm.setup.check_facts import collect, nodes_of
-        from drainwise.slurm.setup.check_machine import controllers_here, unanswered
+        from drainwise.slurm.setup.check_facts import collect
+        from drainwise.slurm.setup.check_machine import lines_here, unanswered
         from drainwise.slurm.setup.machine_facts import findings_here
 
         host, now = os.uname().nodename, int(time.time())
         try:
-            facts, names = collect(site), nodes_of(site)
+            facts = collect(site)
         except PoolUnreachable as fault:
             if not os.path.exists(f"{site.slurm.bin_dir}/scontrol"):
                 raise
-            return [unanswered(str(fault), controllers_here(site), host)]
+            return [unanswered(str(fault), lines_here(site), host)]
         caller = caller_of(facts, site, os.geteuid(), _user_name())
-        findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller, site, now)]
+        findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller)]
         findings += agent(is_controller(facts, host), None, host)
-        features = features_findings(site, names if site.features.url else (), host)
-        return [*findings, *findings_here(facts, site, names, host), *features]
+        features = features_findings(site, facts.hosts if site.features.url else (), host)
+        return [*findings, *findings_here(facts, site, host), *features]
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""

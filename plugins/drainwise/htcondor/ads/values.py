@@ -21,6 +21,8 @@ from drainwise.pool.amounts import Amounts, amounts
 Ad = Mapping[str, object]
 
 STARTD_START = "DaemonStartTime"
+CLOCK = "MyCurrentTime"
+"""A daemon's own time as it sent its ad, UNIX s."""
 
 BACKFILL = "BackfillSlot"
 """True on a slot that shows cores a second time, for jobs that stand in nobody's way (SLOT_TYPE_2_BACKFILL)."""

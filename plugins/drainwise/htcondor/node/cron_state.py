@@ -190,6 +190,23 @@ def hooks_since(state: str, period: int, now: int, unusable: Collection[str] = (
     return since
 
 
+def state_of(path: str, startd: int) -> str:
+    """Return where a startd's cron keeps its state: of several on a machine each but the first has its own file.
+
+    path: of the first one's, or of all, as an earlier version kept it. HTCondor tells them apart by `-local-name`.
+    """
+    try:
+        words = read_bounded(f"/proc/{startd}/cmdline", _LIMIT).decode("ascii", "replace").split("\0")
+        name = words[words.index("-local-name") + 1]
+    except (OSError, ValueError, IndexError):
+        return path
+    own = f"{path}@{name.replace('/', '-')}"
+    known = kept_lines(path) if _mode_of(own) is None else None
+    if known:
+        replace_file(own, "\n".join([*known, ""]))
+    return own
+
+
 def unusable_files(settings: str) -> list[str]:
     """Return which of the hooks beside this program, their modules and the settings' file other users cannot use."""
     programs, package = sys.argv[0].rpartition("/")[0], __file__.rpartition("/")[0]

@@ -302,7 +302,8 @@ def output(
 
 def run(knobs: dict[str, str]) -> None:
     """Run one round: read, print, log what was newly refused, remember. `knobs` are the cron's options."""
-    settings, now, file = settings_or_defaults(knobs["settings"]), int(time.time()), knobs["state"]
+    settings, now = settings_or_defaults(knobs["settings"]), int(time.time())
+    file = cron_state.state_of(knobs["state"], posix.getppid())
     vacate, period, updates = (cron_state.seconds(knobs.get(name, "")) for name in ("vacate", "period", "updates"))
     before, possible = cron_state.remembered(file), cron_state.orders_possible(knobs)
     since, largest = before.since, max(before.vacate, vacate or 0)

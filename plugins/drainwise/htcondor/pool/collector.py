@@ -23,10 +23,11 @@ from drainwise.htcondor.ads.query import (
     quoted,
     unpacked,
 )
-from drainwise.htcondor.ads.values import BACKFILL, DAEMON_ADDRESS, STARTD_START, Ad, Others, resources_of, text
+from drainwise.htcondor.ads.values import BACKFILL, CLOCK, DAEMON_ADDRESS, STARTD_START, Ad, Others, resources_of, text
 from drainwise.htcondor.node import (
     CLAIM_VACATE,
     CLIENT,
+    CRON_HEARTBEAT,
     CRON_VERSION,
     HOOK_RAN,
     HOOKS_SINCE,
@@ -68,7 +69,7 @@ MACHINES = "DynamicSlot =!= true && (PartitionableSlot =?= true || SlotID =?= 1)
 MACHINE_ATTRIBUTES = (
     *("MyType", "Name", "Machine", "TotalSlotCpus", "DaemonStartTime", "LastHeardFrom", "NumDynamicSlots"),
     *("ChildDSlotId", "MachineResources", "DrainReason", "MyAddress"),
-    *(UPDATE_INTERVAL, HOOKS_SINCE, SECOND_SLOT, RETURNED_AGE, CRON_VERSION),
+    *(UPDATE_INTERVAL, HOOKS_SINCE, SECOND_SLOT, RETURNED_AGE, CRON_VERSION, CRON_HEARTBEAT, CLOCK),
 )
 """MyType is sent in any case."""
 ACCOUNTING_ATTRIBUTES = (

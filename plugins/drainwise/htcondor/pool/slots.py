@@ -305,12 +305,12 @@ def pilot_of(
     )
 
 
-def closed_pilots(pilots: Iterable[Pilot], slots: Iterable[Slot]) -> Iterator[Pilot]:
-    """Yield the pilots; each without a reason gets the one that another slot of its node shows.
+def closed_pilots(pilots: Iterable[Pilot], slots: Iterable[Slot], unordered: Mapping[str, str]) -> Iterator[Pilot]:
+    """Yield the pilots; each without a reason gets the one of its node (`unordered`), or that another slot there shows.
 
     A dynamic slot that was just made shows nothing of the cron's before its next run.
     """
-    reasons = {slot.machine: why for slot in slots if (why := why_no_orders(slot.ad)) in _DONE_BY}
+    reasons = dict(unordered) | {slot.machine: why for slot in slots if (why := why_no_orders(slot.ad)) in _DONE_BY}
     for pilot in pilots:
         why = "" if pilot.cannot else reasons.get(pilot.node, "")
         yield replace(pilot, cannot=why) if why else pilot

@@ -95,7 +95,7 @@ def snapshot_of(
     cores = sum(slot.cores - slot.lent for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
     accounts = accountant.accounts(uses, ratio, cores)
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
-    pilots = tuple(closed_pilots(with_parts(seen.pilots(), slots, startds, now), slots))
+    pilots = tuple(closed_pilots(with_parts(seen.pilots(), slots, startds, now), slots, startds.unordered))
     floors = {
         record.name: record.floor * ratio for record in accountant.records if record.floor and not record.is_group
     }

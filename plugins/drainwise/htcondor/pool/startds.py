@@ -20,7 +20,9 @@ from functools import partial
 from drainwise.common.bounded_call import each_within
 from drainwise.common.local_file import read_json, replace_file
 from drainwise.facts.errors import FeatureError, PoolError, PoolUnreachable
+from drainwise.facts.signs import NO_SIGN, is_missed
 from drainwise.htcondor.ads.values import (
+    CLOCK,
     LARGEST_POOL,
     LARGEST_SLOT,
     Ad,
@@ -33,6 +35,7 @@ from drainwise.htcondor.ads.values import (
     whole,
 )
 from drainwise.htcondor.node import (
+    CRON_HEARTBEAT,
     CRON_VERSION,
     HOOKS_SINCE,
     RETURNED_AGE,
@@ -49,6 +52,7 @@ _LONGEST_INTERVAL = 86_400
 # A startd loses its first update to a collector that has started anew: it goes into the connection of before.
 _UPDATES, _SLACK = 2, 15
 _WAIT_FOR_SILENT = 120  # s
+_HELD_UP = 120  # s; a busy collector takes an ad in that much after it was sent
 
 MOST_ASKED = 256
 """Startds that are asked for one snapshot."""
@@ -94,6 +98,8 @@ class Startds:
         """The second slots over the cores of others (see `[htcondor] partial_return`), each with that first one."""
         self.versions: dict[str, str] = {}
         """Of drainwise on each node where it publishes; "" where it does not say it."""
+        self.unordered: dict[str, str] = {}
+        """Why no pilot of a node is to be ordered, as the node's times tell; not there where nothing is wrong."""
         self._intervals: dict[str, int] = {}
         self._heard: dict[str, int] = {}
         self._parents: dict[str, _Parent] = {}
@@ -118,6 +124,9 @@ class Startds:
         said = text(ad, CRON_VERSION)
         if said is not None or since is not None:
             self.versions[machine] = said or ""
+        why = _why_unordered(machine, moment(ad, CLOCK), heard, moment(ad, CRON_HEARTBEAT))
+        if why:
+            self.unordered[machine] = why
         self._heard[machine] = max(heard, self._heard.get(machine, 0))
         age = whole(ad, RETURNED_AGE) or 0
         self._parents[name] = _Parent(heard, started, _children(ad), cores or 0, age)
@@ -186,6 +195,19 @@ class Startds:
     def returned_age(self, place: str) -> int:
         """Return for how long (s) the node of a slot believes what it has read of cores that pilots have returned."""
         return self._parents.get(place, _NO_PARENT).returned_age
+
+
+def _why_unordered(machine: str, clock: int | None, heard: int, cron: int | None) -> str:
+    """Say what is wrong with a node's times, in UNIX s, as its startd sent them: its clock, and when its cron last ran.
+
+    heard: when the collector received them, by its own clock.
+    """
+    if clock is None or not heard:
+        return ""
+    if clock - heard > CLOCKS_DIFFER or heard - clock > _HELD_UP:
+        how = f"{clock - heard} s ahead" if clock > heard else f"{heard - clock} s behind"
+        return f"the clock of {machine} is {how}: deadlines would be wrong there"
+    return NO_SIGN if cron is not None and is_missed(cron, clock) else ""
 
 
 def _children(ad: Ad) -> frozenset[object] | None:
@@ -329,7 +351,7 @@ class KnownStartds:
 
 
 def _heard(ads: Iterable[Ad], now: int) -> list[Ad]:
-    return [{**ad, "LastHeardFrom": now} for ad in ads]
+    return [{**ad, "LastHeardFrom": now, CLOCK: None} for ad in ads]
 
 
 def _read(path: str) -> dict[str, str]:

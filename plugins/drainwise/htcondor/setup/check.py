@@ -17,6 +17,7 @@ from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, PoolFac
 from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon, restart_line
 from drainwise.htcondor.setup.knobs import words
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, hooks_path, render
+from drainwise.htcondor.setup.surroundings import judge_clock, judge_surroundings
 from drainwise.install.expected_files import ExpectedFiles, expected_files
 from drainwise.install.rendered_tree import OTHERS_WRITE, open_above
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged
@@ -51,6 +52,10 @@ def judge(facts: PoolFacts, site: SiteConfig, roles: Sequence[str] = ROLES) -> t
         findings += judge_closed(facts.slots, refuse)
         findings += judge_slots(facts.slots, site)
         findings += judged(facts.local_machine, (judge_files,), facts, site)
+        clocks = {slot.machine: slot for slot in facts.slots}
+        findings += [one for name, slot in sorted(clocks.items()) for one in judge_clock(name, slot.clock, slot.heard)]
+        if facts.around is not None:
+            findings += judged(facts.local_machine, (judge_surroundings,), facts.around)
     return tuple(findings)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from drainwise.htcondor.setup.surroundings import Surroundings
+
 
 @dataclass(frozen=True)
 class OrderTrial:
@@ -46,7 +48,7 @@ class SlotFacts:
     Times are UNIX seconds. `cron_heartbeat` is None when no cron has published there; `orders_visible` says whether the
     slot has the attribute PilotReclaimDeadline, whatever its value. `unusable`: files of the node that jobs need and
     cannot use, as its cron found them. `orders_since`: since when its configuration lets a startd that starts take
-    orders; 0: not at all; None when it does not say.
+    orders; 0: not at all; None when it does not say. `heard`: the collector's clock when the ad came, 0: unknown.
     """
 
     name: str
@@ -57,6 +59,7 @@ class SlotFacts:
     orders_visible: bool
     unusable: tuple[str, ...] = ()
     orders_since: int | None = None
+    heard: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class PoolFacts:
     """All facts of one look at the pool; `files` only of `local_machine`, when that is an execute node.
 
     `here`: this machine's name, whatever it is. `install`: the command that puts a file in place again that is missing.
+    `around`: of that node, as far as it is known.
     """
 
     daemons: tuple[DaemonFacts, ...]
@@ -87,3 +91,4 @@ class PoolFacts:
     files: tuple[FileFacts, ...] = ()
     here: str = ""
     install: str = ""
+    around: Surroundings | None = None

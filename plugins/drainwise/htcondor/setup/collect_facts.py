@@ -18,6 +18,7 @@ from drainwise.htcondor.setup.check import file_facts, on_node, paths_on_node
 from drainwise.htcondor.setup.check_facts import DaemonFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs
 from drainwise.htcondor.setup.render import ROLES
+from drainwise.htcondor.setup.surroundings import surroundings
 from drainwise.install.expected_files import ExpectedFiles
 from drainwise.siteconfig import SiteConfig
 
@@ -26,6 +27,7 @@ Ad = Mapping[str, object]
 _ADDRESS = ["Name", "Machine", "MyAddress", "AddressV1", "CondorVersion", "CondorPlatform"]
 _PUBLISHED = [
     "MyCurrentTime",
+    "LastHeardFrom",
     "DaemonStartTime",
     CRON_HEARTBEAT,
     "PilotReclaimDeadline",
@@ -83,7 +85,8 @@ def collect(
     local = here if any(slot.machine == here for slot in slots) else ""
     expected = on_node(site) if local else ExpectedFiles()
     files = tuple(file_facts(paths_on_node(site, expected))) if local else ()
-    return PoolFacts(tuple(found), tuple(slots), local, files, here, expected.command)
+    around = surroundings(str(htcondor2.param.get("EXECUTE", "/"))) if local else None
+    return PoolFacts(tuple(found), tuple(slots), local, files, here, expected.command, around)
 
 
 def _advertised(role: str, node: str | None) -> list[Ad]:
@@ -129,7 +132,7 @@ def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
 
 def _slot(ad: Ad) -> SlotFacts:
     clock, started, heartbeat = (ad.get(name) for name in ("MyCurrentTime", "DaemonStartTime", CRON_HEARTBEAT))
-    unusable, since = ad.get(UNUSABLE), ad.get(ORDERS_SINCE)
+    unusable, since, heard = ad.get(UNUSABLE), ad.get(ORDERS_SINCE), ad.get("LastHeardFrom")
     return SlotFacts(
         name=str(ad.get("Name")),
         machine=str(ad["Machine"]),
@@ -139,4 +142,5 @@ def _slot(ad: Ad) -> SlotFacts:
         orders_visible="PilotReclaimDeadline" in ad,
         unusable=tuple(unusable.split()) if isinstance(unusable, str) else (),
         orders_since=since if isinstance(since, int) else None,
+        heard=heard if isinstance(heard, int) else 0,
     )

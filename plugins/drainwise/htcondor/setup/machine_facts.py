@@ -17,18 +17,30 @@ from importlib.util import find_spec
 from drainwise.common.bounded_command import Answer, Running
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
-from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION
+from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION, USUAL_INTERVAL
 from drainwise.htcondor.setup.check_knobs import ENABLE
+from drainwise.htcondor.setup.surroundings import judge_clock, judge_surroundings, surroundings
 from drainwise.pilotad.attributes import STANDING
 from drainwise.pilotad.report import SILENT
-from drainwise.pool.finding import OK
+from drainwise.pool.finding import OK, Finding, judged
 from drainwise.siteconfig import SiteConfig
 
 _SECONDS = 30.0
 _PLACES = "/usr/sbin:/usr/bin:/sbin:/bin"
-_KNOBS = ("DAEMON_LIST", "FULL_HOSTNAME", "CONDOR_VERSION", "DRAINWISE_RUN", "DRAINWISE_WASTE")
+_KNOBS = (
+    "DAEMON_LIST",
+    "FULL_HOSTNAME",
+    "CONDOR_VERSION",
+    "DRAINWISE_RUN",
+    "DRAINWISE_WASTE",
+    "UPDATE_INTERVAL",
+    "EXECUTE",
+)
 _ROLES = {"STARTD": "execute", "SCHEDD": "access", "NEGOTIATOR": "central"}
-_COLUMNS = ("Machine", CRON_VERSION, CRON_HEARTBEAT, "MyCurrentTime", STANDING, "State", "PartitionableSlot")
+_COLUMNS = (
+    *("Machine", CRON_VERSION, CRON_HEARTBEAT, "MyCurrentTime", STANDING, "State", "PartitionableSlot"),
+    "LastHeardFrom",
+)
 _PACKAGED = "/etc/condor/config.d/50-drainwise.conf"
 
 
@@ -49,7 +61,7 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
             rows = _ask("condor_status", *only, "-af:t", *_COLUMNS)
         except PoolUnreachable as error:
             fault = str(error)
-    nodes = tuple(nodes_in(rows))
+    nodes, update = tuple(nodes_in(rows)), knobs.get("UPDATE_INTERVAL", "")
     return BatchFacts(
         system="htcondor",
         title="HTCondor",
@@ -65,6 +77,8 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
         rights=_rights(site, nodes) if is_central else None,
         fault=fault,
         stale_after=site.pilot.heartbeat_limit,
+        findings=tuple(_findings(rows, knobs, host, "execute" in roles)),
+        update=int(update) if update.isdigit() else USUAL_INTERVAL,
     )
 
 
@@ -109,6 +123,17 @@ def nodes_in(rows: str) -> Iterator[SeenNode]:
         if before is None or (silence is not None and (before.silence is None or silence < before.silence)):
             found[row[0]] = SeenNode(row[0], version, silence)
     yield from found.values()
+
+
+def _findings(rows: str, knobs: dict[str, str], host: str, is_node: bool) -> Iterator[Finding]:
+    """Judge the nodes' clocks in what condor_status printed, and what surrounds a node."""
+    times = {row[0]: (row[3], row[7]) for row in _rows(rows)}
+    for machine, (clock, heard) in sorted(times.items()):
+        if clock.isdigit() and heard.isdigit():
+            yield from judge_clock(machine, int(clock), int(heard))
+    around = surroundings(knobs.get("EXECUTE", "")) if is_node else None
+    if around is not None:
+        yield from judged(host, (judge_surroundings,), around)
 
 
 def standings_in(rows: str) -> dict[str, int]:

@@ -32,12 +32,14 @@ _NAME, _OWNER, _COMMENT = " JobName=", " UserId=", " Comment="
 _AFTER_COMMENT = re.compile(" (?:AdminComment|SystemComment|StdErr)=")
 _USER = re.compile(r"([^\s()]*)\((\d{1,10})\)")
 _FEATURES = re.compile(r" ActiveFeatures=([A-Za-z0-9_.:,=-]{1,4000}) ")
+_EXTRA = re.compile(r" Extra=(\S+)")
 _CPUS = (re.compile(r" CPUEfctv=(\d{1,6}) "), re.compile(r" CPUTot=(\d{1,6}) "))
 
 
 @dataclass(frozen=True)
 class JobAnswer:
-    """The answer to a query: jobs by number; the numbers of those whose facts are not sure; CPUs and features by node.
+    """The answer to a query: jobs by number; the numbers of those whose facts are not sure; of known nodes CPUs,
+    features, and what stands in Extra.
 
     slurmctld does not know any more what is in none of these.
     """
@@ -46,6 +48,7 @@ class JobAnswer:
     unclear: frozenset[str]
     cpus: dict[str, int]
     features: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    extras: dict[str, str] = field(default_factory=dict)
 
 
 def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] = ()) -> JobAnswer:
@@ -62,7 +65,7 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
         return answer
     second = understood(answers(commands, [f"show job {name}" for name in again.values()]), again)
     unclear = (answer.unclear - again.keys()) | second.unclear
-    return JobAnswer({**answer.jobs, **second.jobs}, unclear, answer.cpus, answer.features)
+    return JobAnswer({**answer.jobs, **second.jobs}, unclear, answer.cpus, answer.features, answer.extras)
 
 
 def answers(commands: SlurmCommands, shows: Sequence[str], *options: str) -> list[str]:
@@ -112,7 +115,7 @@ def between_marks(text: str, mark: str, count: int) -> list[str] | None:
 
 def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] = ()) -> JobAnswer:
     """Read the blocks of the jobs, then those of the nodes."""
-    jobs, unclear, cpus, features = {}, set(), {}, {}
+    jobs, unclear, cpus, features, extras = {}, set(), {}, {}, {}
     for job, block in zip(asked, blocks):
         if "JobId=" in block:
             found = job_in(block, int(job))
@@ -124,10 +127,12 @@ def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] 
         match = next((match for pattern in _CPUS if (match := pattern.search(block))), None)
         if match is not None and int(match[1]):
             cpus[node] = int(match[1])
+            extra = _EXTRA.search(block)
+            extras[node] = "" if extra is None else extra[1]
         named = _FEATURES.search(block)
         if named is not None:
             features[node] = tuple(named[1].split(","))
-    return JobAnswer(jobs, frozenset(unclear), cpus, features)
+    return JobAnswer(jobs, frozenset(unclear), cpus, features, extras)
 
 
 def _names(block: str) -> SlurmJob | None:

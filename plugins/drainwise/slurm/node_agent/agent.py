@@ -81,7 +81,8 @@ def main(settings_path: str) -> int:
         return 1
     notifier = Notifier(os.environ)
     commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
-    agent = NodeAgent(SettingsFile(settings_path, settings), commands, faults, (wake.fileno(), notifier.fileno()))
+    host = os.uname().nodename.partition(".")[0]
+    agent = NodeAgent(SettingsFile(settings_path, settings), commands, faults, (wake.fileno(), notifier.fileno()), host)
     started = f"the agent looks after {settings.runtime_dir}, every {settings.agent_period} s"
     faults.say(started)
     notifier.ready(started)

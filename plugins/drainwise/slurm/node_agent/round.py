@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from drainwise.common.service import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolError, PoolUnreachable
+from drainwise.facts.signs import SIGN_PERIOD
 from drainwise.features import host, planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.node.payloads.observer import ObservedRun, Observer, claimed_cores
@@ -21,6 +22,7 @@ from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.admin_comment import without_directories_text
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import client_of, lease_end, shortened_end
+from drainwise.slurm.jobs.node_sign import sign_in, sign_text
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
@@ -34,10 +36,11 @@ from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.work_dirs import WorkDirNotices, WorkDirs
 
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
-RECORD_PERIOD = 3600
-"""Seconds until a node's CPUs are asked for again."""
+RECORD_PERIOD = SIGN_PERIOD
+"""Seconds until a node's CPUs are asked for again, and it gives its next sign of life."""
 OBSERVER_PERIOD = 60
 """Least seconds between two looks at the jobs' processes, however often the rounds are."""
+OTHERS_EXTRA = "it is somebody else's, so the node gives no sign of life while no pilot of its reports"
 NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is not published, and receives no order"
 FIRST_LOOKS = 3
@@ -98,15 +101,19 @@ class RunsWithoutTree:
 
 
 class NodeAgent:
-    """The agent of one host. `close`: descriptors that its children must not keep."""
+    """The agent of one host. `close`: descriptors that its children must not keep.
+
+    host: the name of its node while no prolog has told of one, "" where that is not known.
+    """
 
     def __init__(
-        self, file: SettingsFile, commands: SlurmCommands, faults: Faults, close: tuple[int, ...] = ()
+        self, file: SettingsFile, commands: SlurmCommands, faults: Faults, close: tuple[int, ...] = (), host: str = ""
     ) -> None:
         settings = file.settings
         self._file, self._settings, self._commands, self._faults = file, settings, commands, faults
         self._user_tasks = UserTasks(self._note, faults.set, close)
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
+        self._host = host
         self._records: dict[str, NodeRecord] = {}
         self._records_due: dict[str, int] = {}
         self._notes: dict[str, list[str]] = {}
@@ -174,20 +181,36 @@ class NodeAgent:
 
     def _learn(self, jobs: Jobs, now: int) -> bool:
         """Ask for these jobs, and for the nodes whose record is due, if any; complete the jobs' features."""
-        due = tuple(node for node in self._jobs.nodes if now >= self._records_due.get(node, 0))
+        nodes = self._jobs.nodes or filter(None, [self._host])
+        new = self._jobs.nodes.keys() - self._records.keys()
+        due = tuple(node for node in nodes if node in new or now >= self._records_due.get(node, 0))
         if not jobs and not due:
             return False
         try:
             answer = ask(self._commands, {job.lease.job: job.question for job in jobs.values()}, due)
             for node in due:
-                self._learn_node(node, answer)
+                if node in self._jobs.nodes:
+                    self._learn_node(node, answer)
                 self._records_due[node] = now + RECORD_PERIOD
             for job in jobs.values():
                 self._take_in(job, answer)
         finally:
             for job in jobs.values():  # nothing more comes soon: its tasks need not wait
                 self._mark(job)
+        for node in due:
+            self._give_sign(node, answer.extras.get(node), now)
         return True
+
+    def _give_sign(self, node: str, extra: str | None, now: int) -> None:
+        """Give a sign of life where the node's Extra is ours or empty; None: slurmctld does not know the node."""
+        fault = OTHERS_EXTRA if extra and sign_in(extra) is None else ""
+        if not fault and extra is not None:
+            try:
+                line = f"update NodeName={node} Extra={sign_text(now)}\n"
+                self._commands.order("scontrol", "--oneliner", stdin=line)
+            except PoolError as error:
+                fault = f"no sign of life: {error}"
+        self._faults.set(f"Extra of {node}", fault)
 
     def _learn_node(self, node: str, answer: JobAnswer) -> None:
         """Write down what slurmctld and the kernel say of a node: what every prolog there wants to know."""

@@ -12,7 +12,10 @@ FIELDS = (
     *("NodeList", "CPUsState", "StateLong", "PartitionName", "Memory", "AllocMem", "Features", "Gres", "GresUsed"),
     "Disk",
 )
-COMMAND = ("sinfo", "--noheader", "--Node", "--all", f"--Format={','.join(f'{field}:|' for field in FIELDS)}")
+COMMAND = (
+    *("sinfo", "--noheader", "--Node", "--all"),
+    f"--Format={','.join(f'{field}:|' for field in (*FIELDS, 'Extra'))}",
+)
 
 _USABLE = {"idle", "mixed", "planned"}
 _SOON_USABLE = {*_USABLE, "allocated", "completing"}  # a node takes no new job while one of its jobs is being ended
@@ -32,7 +35,7 @@ class SlurmNode:
     `cpus`, `memory` (MiB, None when not known), `features`, `gres` and `disk` (MiB) are what it has in all. `unused`
     cores nobody has, whatever its state; `used_memory` (MiB) and `used_gres` are what jobs have. `reserved`: it takes
     the jobs of a reservation alone. `grain`: a job gets a multiple of so many cores there; `threads` of a core count
-    as so many, and it has `sockets`.
+    as so many, and it has `sockets`. `extra`: what stands in its Extra, "" where that is not known.
     """
 
     name: str
@@ -54,6 +57,7 @@ class SlurmNode:
     grain: int = 1
     threads: int = 1
     sockets: int = 1
+    extra: str = ""
 
 
 def nodes_in(answer: str, release: tuple[int, ...] = REBOOTS_LATER) -> list[SlurmNode]:
@@ -62,11 +66,11 @@ def nodes_in(answer: str, release: tuple[int, ...] = REBOOTS_LATER) -> list[Slur
     found: dict[str, SlurmNode] = {}
     for line in answer.splitlines():
         words = line.split("|")
-        if len(words) == len(FIELDS) + 1 and words[0] in found:
+        if len(words) > len(FIELDS) and words[0] in found:
             node = found[words[0]]
             found[node.name] = replace(node, partitions=node.partitions | {words[3]})
             continue
-        cores = words[1].split("/") if len(words) == len(FIELDS) + 1 else []
+        cores = words[1].split("/") if len(words) > len(FIELDS) else []
         if len(cores) != 4 or not all(number.isascii() and number.isdigit() and len(number) < 10 for number in cores):
             raise PoolUnreachable("incomplete answer: sinfo printed a line that is no node")
         found[words[0]] = _node(words, usable, *map(int, cores))
@@ -92,6 +96,7 @@ def _node(words: list[str], usable: str, allocated: int, idle: int, _other: int,
         unused=idle,
         used_memory=whole(taken) or 0,
         used_gres=gres_in(words[8]),
+        extra="|".join(words[len(FIELDS) : -1]),
         reserved=plain in _RESERVED or (_MAINTAINED in plain and plain.rstrip(_MAINTAINED + usable) in _SOON_USABLE),
     )
 

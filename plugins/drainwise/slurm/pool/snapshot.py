@@ -15,6 +15,7 @@ from drainwise.common.printable import one_line
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.facts.scope_rules import ScopeRules
+from drainwise.facts.signs import NO_SIGN, is_missed
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
@@ -25,6 +26,7 @@ from drainwise.pool.notices import counted
 from drainwise.pool.scope import in_scope
 from drainwise.slurm.jobs.admin_comment import lacks_directories, published_of, whole_report
 from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
+from drainwise.slurm.jobs.node_sign import sign_in, signs_of
 from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
@@ -110,7 +112,7 @@ def snapshot_of(answers: Answers, site: SiteRules, now: int) -> Snapshot:
         kinds=kinds,
         places=places,
         closures=closures_of(seen.classes.whole, (node.name for node in nodes), now),
-        versions=_versions(seen.jobs),
+        versions=counted(version for _, version in seen.signs.values()),
     )
 
 
@@ -124,6 +126,8 @@ class _Seen:
         _require_whole(self.jobs, answers.nodes, len(self.odd))
         self.would_run = [job for job in self.jobs if _would_run(job)]
         self.classes = NodeClasses(answers.nodes, answers.rules.reservations, lists_of(self.would_run), now)
+        self.signs = signs_of(self.jobs, ((node.name, node.extra) for node in answers.nodes))
+        self._are_signs_given = any(sign_in(node.extra) for node in answers.nodes)  # an earlier drainwise gives none
         self._draining = {node.name for node in answers.nodes if node.draining}
         self._on_one_node = [job for job in self.jobs if _holds_cores(job) and job.single]
         self._holds = holdings(self._on_one_node, answers.nodes, answers.rules)
@@ -141,9 +145,11 @@ class _Seen:
         start = now if completing and job.start is None else job.start  # one that Slurm requeues has no start any more
         if start is None or not (job.runs or completing) or job.cores < 1:
             return None
-        cannot = _why_not(job, self._draining, self._joined, site.scope)
         published, end, parts = published_of(job), lease_end(job), self._joined.get(job.number, ())
-        may_have_order = end is not None and cannot in {"", NO_DIRECTORIES} and not completing
+        cannot = _why_not(job, self._draining, self._joined, site.scope)
+        if not cannot and not self._is_heard([one.node for one in parts] or [job.node], start):
+            cannot = "" if _may_end_whole(job, site.scope) else NO_SIGN
+        may_have_order = end is not None and cannot in {"", NO_DIRECTORIES, NO_SIGN} and not completing
         has_order = may_have_order and is_shortened(job) and (end or 0) <= now + site.grace
         identity = site.identity
         tells = identity.comment is not None or identity.job_name is not None
@@ -169,6 +175,11 @@ class _Seen:
             client=client_of(job, site.clients).name,
             traits=traits_of(job) if site.scope else (),
         )
+
+    def _is_heard(self, nodes: Sequence[str], start: int) -> bool:
+        """Decide whether one of a run's nodes gives signs of life; the first is waited for from its start (UNIX s)."""
+        last = max((self.signs[node][0] for node in nodes if node in self.signs), default=0)
+        return not self._are_signs_given or not is_missed(max(last, start), self._now)
 
     def users(self) -> dict[str, set[str]]:
         """Return whose jobs of one node are on each."""
@@ -233,16 +244,6 @@ def _owed(
     of_all = shares.owed(sum(node.cores for node in nodes), needs)
     useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
     return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
-
-
-def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
-    """Count the versions by the comments of what runs: of each node the one that is not older than another."""
-    newest: dict[str, tuple[int, str]] = {}
-    for job in jobs:
-        said = published_of(job) if job.runs else None
-        if said is not None:
-            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
-    return counted(version for _, version in newest.values())
 
 
 def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]], scope: ScopeRules) -> str:

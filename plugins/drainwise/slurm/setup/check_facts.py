@@ -6,17 +6,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import NamedTuple
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.commands import SHOW_CONFIG, UNSET_VALUES, SlurmCommands, settings_in
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.node_sign import signs_of
 from drainwise.slurm.pool.transport import SlurmTransport, TransportChoice
 from drainwise.slurm.setup.live_settings import history_of
+from drainwise.slurm.setup.merge import Hook, names_hook
 from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings, release_of
 
 QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=Name,Preempt,PreemptMode")
 
+_NODES = ("sinfo", "--noheader", "--Node", "--all", "--Format=NodeHost:|,NodeList:|,StateLong:|,Extra:|")
+_AWAY = tuple("*~#%!")
+"""Signs behind a state: it does not answer, is without power, or is getting it."""
 _PARTITION = re.compile(r"^PartitionName=(\S+) .*?\bOverTimeLimit=(\S+)", re.MULTILINE)
 _SNAPSHOT_SECONDS = 30.0
 _SETTLED = 300  # seconds
@@ -31,13 +37,27 @@ class Qos:
     modes: frozenset[str]
 
 
+class NodeFacts(NamedTuple):
+    """A node: the name of its machine, its own, its state in letters and signs, and its Extra, "" for nothing."""
+
+    host: str
+    name: str
+    state: str = "idle"
+    extra: str = ""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether slurmd answers there, as far as slurmctld knows."""
+        return not self.state.startswith(("down", "future", "power", "reboot", "unk")) and self.state[-1:] not in _AWAY
+
+
 @dataclass(frozen=True)
 class ClusterFacts:
     """The live configuration by lower-case key (where one stands several times, the values with blanks between).
 
     `over_time`: each partition's own OverTimeLimit. `jobs`: all that slurmctld knows. `choice`: what snapshots ask by,
     None where nobody looked. `history`: what the site has set itself. `drained`: nodes that take no jobs, and why.
-    `accounting_fault`: why the accounting does not answer.
+    `accounting_fault`: why the accounting does not answer. `nodes`: each once.
     """
 
     config: Mapping[str, str]
@@ -48,6 +68,7 @@ class ClusterFacts:
     history: ClusterHistory = field(default_factory=ClusterHistory)
     drained: tuple[tuple[str, str], ...] = ()
     accounting_fault: str = ""
+    nodes: tuple[NodeFacts, ...] = ()
 
     @property
     def own(self) -> OwnSettings:
@@ -62,6 +83,16 @@ class ClusterFacts:
     def settled(self, now: int) -> list[SlurmJob]:
         """Return those of them that have run for so long that their first report must have come."""
         return [job for job in self.single if job.start is not None and job.start + _SETTLED < now]
+
+    @property
+    def hosts(self) -> list[str]:
+        """The machines of the nodes."""
+        return sorted({node.host for node in self.nodes})
+
+    @property
+    def signs(self) -> dict[str, tuple[int, str]]:
+        """When each node last gave a sign of life (UNIX s), and its version."""
+        return signs_of(self.single, ((node.name, node.extra) for node in self.nodes))
 
     @property
     def cluster(self) -> str:
@@ -82,6 +113,11 @@ class ClusterFacts:
         """Return a setting's value, "" when it is not set."""
         value = self.config.get(key.lower(), "")
         return "" if value in UNSET_VALUES else value
+
+    def runs(self, hook: Hook) -> bool:
+        """Return whether slurm.conf names a hook of ours, or the site's own that calls it."""
+        live = self.text(hook.key)
+        return names_hook(live, hook.path) or bool(self.own.wrappers & set(live.split()))
 
     def number(self, key: str) -> int | None:
         """Return the number that a value begins with (`5 sec`), None without one."""
@@ -107,13 +143,15 @@ def collect(site: SiteConfig) -> ClusterFacts:
         *(settings, over_time, qos_in(qos), tuple(jobs), choice, history_of(site, config)),
         drained=tuple((row[0], row[1]) for row in drained if len(row) == 2),
         accounting_fault=accounting_fault,
+        nodes=nodes_in(commands.ask(*_NODES)),
     )
 
 
-def nodes_of(site: SiteConfig) -> list[str]:
-    """Return the names by which the cluster's nodes know themselves. Raises PoolUnreachable."""
-    answer = SlurmCommands(site.slurm.bin_dir, site.slurm.command_timeout).ask("sinfo", "-h", "-N", "-o", "%n")
-    return sorted(set(answer.split()))
+def nodes_in(answer: str) -> tuple[NodeFacts, ...]:
+    """Return the nodes in the output of `_NODES`, each once."""
+    rows = (line.rstrip("|").split("|", 3) for line in sorted(set(answer.splitlines())))
+    found = (row for row in rows if len(row) == 4)
+    return tuple(NodeFacts(host, name, state, "" if extra == "(null)" else extra) for host, name, state, extra in found)
 
 
 def qos_in(answer: str) -> tuple[Qos, ...]:

@@ -16,16 +16,17 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders, short_name
-from drainwise.slurm.setup.check_facts import ClusterFacts, collect, nodes_of
+from drainwise.slurm.setup.check_facts import ClusterFacts, collect
 from drainwise.slurm.setup.check_machine import (
-    controllers_here,
+    controllers_in,
     including,
     judge_node_agent,
     judge_own_config,
+    lines_here,
     unanswered,
 )
 from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
-from drainwise.slurm.setup.merge import hooks_of, names_hook
+from drainwise.slurm.setup.merge import hooks_of
 
 
 def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
@@ -34,17 +35,17 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
         return None
     host, now = os.uname().nodename, int(time.time())
     try:
-        facts, names = collect(site), nodes_of(site)
+        facts = collect(site)
     except PoolUnreachable as fault:
-        controllers = controllers_here(site)
-        roles = ("controller",) if short_name(host) in controllers else ()
-        found = (unanswered(str(fault), controllers, host),)
+        lines = lines_here(site)
+        roles = ("controller",) if short_name(host) in controllers_in(lines) else ()
+        found = (unanswered(str(fault), lines, host),)
         return BatchFacts("slurm", "Slurm", roles=roles, agent_here=bool(roles), findings=found)
     here, control = short_name(host), is_controller(facts, host)
-    is_node = _is_node(names, host)
+    is_node = _is_node(facts.hosts, host)
     in_force = _in_force(facts, site)
     of_cluster = judge(facts, site, now) if control and in_force else ()
-    findings = (*of_cluster, *findings_here(facts, site, names, host))
+    findings = (*of_cluster, *findings_here(facts, site, host))
     jobs = [job for job in facts.single if control or short_name(job.node) == here]
     return BatchFacts(
         system="slurm",
@@ -52,21 +53,20 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
         version=facts.text("SLURM_VERSION"),
         roles=(*(("node",) if is_node else ()), *(("controller",) if control else ())),
         agent_here=control,
-        daemons=(*(("slurmd", "drainwise-node-agent") if is_node else ()), *(("slurmctld",) if control else ())),
+        daemons=(*(("slurmd",) if is_node else ()), *(("slurmctld",) if control else ())),
         in_force=in_force if is_node or control else None,
         enable=f"{including(site, 'slurmctld' if control else 'slurmd')}   # docs/slurm.md",
         findings=tuple(one for one in findings if one.severity != OK),
         whole=control,
-        nodes=tuple(nodes_in(jobs, now)),
+        nodes=tuple(seen_nodes(facts, None if control else here, now)) if in_force else (),
         standings=standings_in(jobs),
-        rights=_rights(facts, site, user, now) if control else None,
-        stale_after=site.pilot.stale_after,
+        rights=_rights(facts, site, user) if control else None,
     )
 
 
-def findings_here(facts: ClusterFacts, site: SiteConfig, names: Iterable[str], host: str) -> list[Finding]:
-    """Judge what lies and runs on this machine: hooks, space, the node's agent, its slurm.conf. names: of the nodes."""
-    in_force, is_node = _in_force(facts, site), _is_node(names, host)
+def findings_here(facts: ClusterFacts, site: SiteConfig, host: str) -> list[Finding]:
+    """Judge what lies and runs on this machine: hooks, space, the node's agent, its slurm.conf."""
+    in_force, is_node = _in_force(facts, site), _is_node(facts.hosts, host)
     found = judged(host, (judge_hooks,), hook_files(facts, site))
     found += judged(host, (judge_space,), space_of(site.slurm.runtime_dir))
     if is_node and in_force:
@@ -81,15 +81,13 @@ def _is_node(names: Iterable[str], host: str) -> bool:
     return short_name(host) in map(short_name, names)
 
 
-def nodes_in(jobs: Iterable[SlurmJob], now: int) -> Iterator[SeenNode]:
-    """Yield the nodes of which a job's comment tells; those without a pilot that reports tell nothing. now: UNIX s."""
-    newest: dict[str, tuple[int, str]] = {}
-    for job in jobs:
-        said = published_in(job.admin_comment)
-        if said is not None:
-            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
-    for node, (heartbeat, version) in sorted(newest.items()):
-        yield SeenNode(node, version, max(0, now - heartbeat))
+def seen_nodes(facts: ClusterFacts, host: str | None, now: int) -> Iterator[SeenNode]:
+    """Yield the nodes, only that on `host` where it is given, with their signs of life. now: UNIX s."""
+    signs = facts.signs
+    for node in facts.nodes:
+        if host in {None, short_name(node.host)}:
+            at, version = signs.get(node.name, (0, ""))
+            yield SeenNode(node.name, version, max(0, now - at) if at else None)
 
 
 def standings_in(jobs: Iterable[SlurmJob]) -> dict[str, int]:
@@ -100,16 +98,13 @@ def standings_in(jobs: Iterable[SlurmJob]) -> dict[str, int]:
 
 def _in_force(facts: ClusterFacts, site: SiteConfig) -> bool:
     """Decide whether slurm.conf names all hooks of ours, or the site's own that call them."""
-    return all(
-        names_hook(facts.text(key), hook.path) or bool(facts.own.wrappers & set(facts.text(key).split()))
-        for key, hook in hooks_of(site, facts.own).items()
-    )
+    return all(map(facts.runs, hooks_of(site, facts.own).values()))
 
 
-def _rights(facts: ClusterFacts, site: SiteConfig, user: str, now: int) -> Rights:
+def _rights(facts: ClusterFacts, site: SiteConfig, user: str) -> Rights:
     try:
         caller = caller_of(facts, site, os.geteuid(), user)
     except DrainwiseError as fault:
         return Rights(None, str(fault))
-    found = next(one for one in judge_orders(facts, caller, site, now) if one.what == "orders")
+    found = next(one for one in judge_orders(facts, caller) if one.what == "orders")
     return Rights(found.severity == OK, found.why, found.line)
