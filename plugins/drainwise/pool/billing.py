@@ -28,15 +28,16 @@ class Billing:
     weights: tuple[tuple[str, float], ...] = ((CORES, 1.0),)
 
     def each_core(self, pilot: Pilot) -> float:
-        """Return what the site bills for all that a job holds, for each of its cores; cores alone where that is unknown."""
-        if self == _CORES_ALONE:
+        """Return what the site bills for all that a job holds, for each of its cores; it holds its cores at least."""
+        if self == CORES_ALONE:
             return 1.0
         held = sum_of(one for one in (pilot.holds, *(piece.holds for piece in pilot.pieces)) if one is not None)
         has = {**dict(held.named()), CORES: pilot.cores}
         return max(LEAST, sum(weight * has.get(name, 0) for name, weight in self.weights) / max(1, pilot.cores))
 
 
-_CORES_ALONE = Billing()
+CORES_ALONE = Billing()
+"""What a site bills that says nothing."""
 
 
 def parse_billing(written: str) -> Billing:
@@ -45,7 +46,7 @@ def parse_billing(written: str) -> Billing:
     The names are CPU, Mem (of a MB; `0.25G`: of a GB), GRES/gpu, GRES/gpu:TYPE and GRES/NAME, in any case.
     """
     if written == CORES:
-        return _CORES_ALONE
+        return CORES_ALONE
     weights: dict[str, float] = {}
     for row in written.split(","):
         match = _WEIGHT.fullmatch(row.strip())
