@@ -26,6 +26,8 @@ _TEXT = "[A-Za-z0-9 _.,:/@%+=-]*"
 _URL = r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?"
 _PATTERNS = r"[A-Za-z0-9 _.,:/@()+*?\[\]=-]{1,400}"
 _RULE = r"[A-Za-z0-9 _.,:;/@%+=|{}()\[\]~*#-]+"
+_FILE = r"[A-Za-z0-9_.*?+-]{1,60}"
+_FILES = rf"(?!.*\.\.){_FILE}(/{_FILE})?(, ?{_FILE}(/{_FILE})?){{0,7}}"
 _PAYLOAD = r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}"
 
 
@@ -178,6 +180,12 @@ def payload_patterns() -> TextKind[str]:
         return len(rows) <= 16 and all(re.fullmatch(_PAYLOAD, row) for row in rows)
 
     return _matching("patterns", "name=text, commas", expected, is_right)
+
+
+def file_patterns() -> TextKind[str]:
+    """Return the kind of patterns of files below a job's directory, in it or one directory below."""
+    expected = "names of files below the job's directory with * and ?, several with commas: *.ckpt, restart/*.h5"
+    return _matching("patterns", "names, commas", expected, lambda text: re.fullmatch(_FILES, text))
 
 
 def client_conditions() -> TextKind[str]:
