@@ -24,6 +24,7 @@ from drainwise.siteconfig.kinds import (
     client_conditions,
     decimal,
     duration,
+    file_patterns,
     integer,
     integer_or,
     ip_address,
@@ -176,6 +177,11 @@ class ObserverSection:
         payload_patterns(),
         "cms=cmsRun",
         "processes that are payloads: the name of a client, and a part of their command line; several with commas",
+    )
+    checkpoints: str | None = optional(
+        file_patterns(),
+        "*.ckpt, restart/*.h5",
+        "files that jobs of Slurm save their work in, below their WorkDir: the newest one tells when a silent job did",
     )
     contradictory_after: int = key(
         duration("10s", "1d"), 600, "a report is contradictory when its node has seen for so long that it cannot be so"
