@@ -92,6 +92,7 @@ BY_HAND = {  # tests/cli/test_features_write.py
 IN_A_VIRTUAL_MACHINE = {  # tests/features/test_vm_metadata.py, tests/features/test_shutdown_command.py
     "drainwise features locate --metadata http://169.254.169.254",
     "drainwise features end-machine",
+    "drainwise pilot run --end-machine",
 }
 AS_A_PILOT = {
     "drainwise pilot run --cores 4 --seconds 60 --queue queue",

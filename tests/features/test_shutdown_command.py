@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from apart import apart
 from drainwise.cli.main import main
 from drainwise.facts.errors import FeatureError
 from drainwise.features.read import open_features
@@ -29,6 +30,18 @@ def command(tmp_path: Path) -> Path:
 def test_it_is_run_and_its_code_is_ours(command: Path) -> None:
     assert main(["features", "end-machine", "--machine", str(command.parent / "machine")]) == 7
     assert (command.parent / "mark").read_text() == "0\n"
+
+
+@apart
+def test_a_pilot_runs_it_at_its_end(command: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the queue is empty and its report is written."""
+    queue = command.parent / "queue"
+    queue.mkdir()
+    monkeypatch.setenv("MACHINEFEATURES", str(command.parent / "machine"))
+    monkeypatch.chdir(command.parent)
+    words = ["pilot", "run", "--cores", "1", "--seconds", "60", "--idle-limit", "0", "--queue", str(queue)]
+    assert main([*words, "--end-machine"]) == 7
+    assert (command.parent / "mark").exists()
 
 
 @pytest.mark.parametrize(

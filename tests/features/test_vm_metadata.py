@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from drainwise.cli.main import main
 from drainwise.facts.errors import FeatureError
 from drainwise.features.virtual_machine import find_locations
+from drainwise.features.write import write_directory
 
 FOUND = {"MACHINEFEATURES": "https://n1:8443/machine", "JOBFEATURES": "https://n1:8443/job"}
 PROPERTIES = {"machinefeatures": FOUND["MACHINEFEATURES"], "jobfeatures": FOUND["JOBFEATURES"], "other": "x"}
@@ -147,3 +149,26 @@ def test_locate_prints_lines_for_a_shell(cloud: Cloud, tmp_path: Path, capsys: p
     openstack(cloud, {})
     assert main([*words, str(tmp_path / "other")]) == 1
     assert capsys.readouterr().out == ""
+
+
+def test_a_command_finds_its_directories_by_the_metadata(
+    cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the environment names counts first."""
+    monkeypatch.setattr(
+        "drainwise.features.virtual_machine.find_locations.__defaults__",
+        ("", str(tmp_path / "kept"), str(tmp_path / "number")),
+    )
+    write_directory(str(tmp_path / "job"), {"allocated_cpu": "8"})
+    write_directory(str(tmp_path / "own"), {"allocated_cpu": "4"})
+    openstack(cloud, {"jobfeatures": str(tmp_path / "job")})
+    for name in ("MACHINEFEATURES", "JOBFEATURES"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["features", "threads"]) == 2
+    assert "JOBFEATURES is not set" in capsys.readouterr().err
+    assert main(["features", "threads", "--metadata", cloud.url]) == 0
+    assert capsys.readouterr().out == "8\n"
+    monkeypatch.setenv("JOBFEATURES", str(tmp_path / "own"))
+    assert main(["features", "threads", "--metadata", cloud.url]) == 0
+    assert capsys.readouterr().out == "4\n"
+    assert os.path.exists(tmp_path / "kept")

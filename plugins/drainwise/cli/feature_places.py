@@ -1,9 +1,10 @@
-"""The two directories that a command is about: named on the command line, or by the environment."""
+"""The two directories that a command is about: named on the command line, by the environment, or by a cloud."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 
 from drainwise.cli.command_line.options import option
 from drainwise.facts.errors import FeatureError, UsageError
@@ -13,9 +14,30 @@ from drainwise.features.read import FeatureReader, open_features
 VARIABLES = {MACHINE: "MACHINEFEATURES", JOB: "JOBFEATURES"}
 
 
-PLACES = tuple(
-    option(f"--{name} DIR_OR_URL", f"features of the {name} (default: ${VARIABLES[name]})") for name in VARIABLES
+METADATA = option(
+    "--metadata URL",
+    "in a virtual machine: what the environment does not name is taken from the cloud's metadata at this"
+    " address, such as http://169.254.169.254",
 )
+PLACES = (
+    *(option(f"--{name} DIR_OR_URL", f"features of the {name} (default: ${VARIABLES[name]})") for name in VARIABLES),
+    METADATA,
+)
+
+
+def with_metadata(environment: Mapping[str, str], metadata: str | None) -> dict[str, str]:
+    """Return the environment with the variables that it lacks and the cloud at the URL `metadata` knows.
+
+    Raises FeatureError when the cloud does not answer; it is not asked where nothing is lacking.
+    """
+    found = dict(environment)
+    if metadata is not None and not all(found.get(variable) for variable in VARIABLES.values()):
+        from drainwise.features.virtual_machine import find_locations
+
+        for variable, location in find_locations(metadata).items():
+            if not found.get(variable):
+                found[variable] = location
+    return found
 
 
 def readers(args: argparse.Namespace) -> dict[str, FeatureReader]:
@@ -34,7 +56,7 @@ def reader(args: argparse.Namespace, directory: str) -> FeatureReader:
     """Open one directory, which must be there. Raises UsageError as `readers`, FeatureError where it cannot be read."""
     location: str | None = getattr(args, directory)
     variable = VARIABLES[directory]
-    location = location or os.environ.get(variable)
+    location = location or with_metadata(os.environ, args.metadata).get(variable)
     if not location:
         raise UsageError(
             f"${variable} is not set: run this inside a job, or name a directory or URL with --{directory}"

@@ -9,6 +9,7 @@ import socket
 
 from drainwise.cli.arguments import fine_seconds, whole
 from drainwise.cli.command_line.options import MUST, Command, Option, option
+from drainwise.cli.feature_places import METADATA, with_metadata
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.settings import WHILE_DRAINING, PilotSettings
 
@@ -52,10 +53,11 @@ def run(args: argparse.Namespace) -> int:
         priority_factor=args.priority_factor,
     )
     clock, log, pilot = PilotClock(), Log(), pilot_id()
-    lease = lease_from(os.environ, args.cores, args.seconds, clock.now())
-    learned = None if args.estimate is None else _estimates(args.estimate, os.environ, lease.cores, log)
+    environment = with_metadata(os.environ, args.metadata)
+    lease = lease_from(environment, args.cores, args.seconds, clock.now())
+    learned = None if args.estimate is None else _estimates(args.estimate, environment, lease.cores, log)
     # $JOBSTATUS is this pilot's: a pilot among its payloads must not write there.
-    inner = {name: value for name, value in os.environ.items() if not name.endswith("JOBSTATUS")}
+    inner = {name: value for name, value in environment.items() if not name.endswith("JOBSTATUS")}
     queue: PayloadQueue | None = None
     if args.queue is not None:  # refused before anything of this process has changed
         queue = DirectoryQueue(os.path.realpath(args.queue), pilot, log)
@@ -64,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     if queue is None:
         queue = command = CommandQueue(args.payload_command, directory, inner, pilot, log)
         processes.leave_alone(command.pid, command.gone)
-    channels = Channels(directory, os.environ.get("JOBSTATUS"), lease.cores, log)
-    notices = SiteNoticeReader(directory, os.environ, log)
+    channels = Channels(directory, environment.get("JOBSTATUS"), lease.cores, log)
+    notices = SiteNoticeReader(directory, environment, log)
     part = None if args.whole_lease else ReturnedCores(lease.cores, clock.now(), args.return_memory)
     runner = PilotRunner(
         pilot, lease, settings, queue, processes, channels, notices, log, clock, args.ignore_orders, learned, part
@@ -76,7 +78,18 @@ def run(args: argparse.Namespace) -> int:
         log(f"{REPORT}: {fault}")
     with contextlib.suppress(OSError):  # that nobody reads the line is no reason to end otherwise
         os.write(1, f"{report.as_line()}\n".encode("ascii"))
-    return 0
+    return _end_machine(environment) if args.end_machine else 0
+
+
+def _end_machine(environment: Mapping[str, str]) -> int:
+    """Run the site's command that destroys this virtual machine; its exit code. Raises FeatureError."""
+    from drainwise.features.read import open_features
+    from drainwise.features.virtual_machine import shut_down
+
+    location = environment.get("MACHINEFEATURES")
+    if not location:
+        raise UsageError("--end-machine: $MACHINEFEATURES is not set")
+    return shut_down(open_features(location))
 
 
 def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> RunTimeEstimates:
@@ -127,6 +140,11 @@ _RUN = Command(
         option(
             "--estimate RECORDS",
             "expect of payloads what this file of finished ones says of their task; it is followed while it grows",
+        ),
+        METADATA,
+        option(
+            "--end-machine",
+            "in a virtual machine: at the end run the command that $MACHINEFEATURES/shutdown_command names",
         ),
         option("--ignore-orders", "report, and take no notice of anything (for rehearsals)"),
         option(
