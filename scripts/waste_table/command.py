@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from drainwise.simulate.outcome import HOUR, Outcome
-from drainwise.simulate.policies.meanings import CLAIRVOYANT
 from drainwise.simulate.policies.named import POLICIES, require_known
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.summary import lines_of
@@ -101,7 +100,7 @@ def _row(outcomes: Sequence[Outcome], args: argparse.Namespace, before: Mapping[
             "p95": line.time_p95 if math.isfinite(line.time_p95) else None,
             "sums": _sums([one for one in outcomes if one.policy == line.policy]),
         }
-        for line in lines_of(outcomes, CLAIRVOYANT)
+        for line in lines_of(outcomes)
     }
     return {**drawn, "policies": {**(before["policies"] if same else {}), **policies}}
 

@@ -60,7 +60,7 @@ def agent(place: Place) -> Iterator[subprocess.Popen[str]]:
 
 
 def order(outcome: str, detail: str, age: int = 60) -> dict[str, object]:
-    return {"event": "order", "version": 1, "time": NOW - age, "outcome": outcome, "detail": detail}
+    return {"event": "order", "version": 2, "time": NOW - age, "outcome": outcome, "detail": detail}
 
 
 def test_an_agent_that_lives_is_in_order_and_its_death_is_seen(place: Place, agent: subprocess.Popen[str]) -> None:
@@ -129,7 +129,7 @@ def test_an_agent_that_backs_off_does_nothing(place: Place) -> None:
 def test_a_broken_journal_is_passed_over(place: Place) -> None:
     """Lines of other versions and half a line say nothing."""
     Path(place.journal).write_text(
-        '{"event":"order","version":1,"time":true}\n{"event":"state"}\n{"event":"order","ver'
+        '{"event":"order","version":2,"time":true}\n{"event":"state"}\n{"event":"order","ver'
     )
     assert place.found(acting=False) == {}
 

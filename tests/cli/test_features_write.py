@@ -97,6 +97,15 @@ def test_what_is_no_value_is_said_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("value", ["null", "true", "[1]"])
+def test_a_value_of_json_that_is_none_is_said_as_json_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    (tmp_path / "j").write_text(f'{{"total_cpu": {value}}}')
+    assert main([*WRITE, "--machine", str(tmp_path / "m"), "--json", str(tmp_path / "j")]) == 2
+    assert f"'{value}' is no total_cpu: expected integer" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"job": 7}', '{"hs07": 1}', '{"total_cpu": "24"}', '{"total_cpu": true}'])
 def test_json_that_is_none_of_features_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     (tmp_path / "j").write_text(text)

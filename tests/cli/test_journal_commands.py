@@ -115,7 +115,7 @@ def test_who_may_not_read_the_journal_is_told_so(capfd: pytest.CaptureFixture[st
         pytest.skip("only root can become somebody else")
     with public_directory() as directory:
         path = Path(directory) / "journal"
-        path.write_text('{"event":"state","version":1,"time":1}\n')
+        path.write_text('{"event":"state","version":2,"time":1}\n')
         path.chmod(0o640)
         child = os.fork()
         if child == 0:

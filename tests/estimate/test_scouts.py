@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from drainwise.estimate import quantities
 from drainwise.estimate.learning import wall_time
-from drainwise.estimate.parameters import Parameters
+from drainwise.estimate.parameters import Parameters, parameters_from
 from drainwise.estimate.quantities import GB, KB, MB
 from drainwise.estimate.records.record import Finished
 from drainwise.estimate.scouts import KEPT_FIXED, KEPT_PRESET, Figure, Sample, figure_called
@@ -102,6 +102,27 @@ def test_fixed_units_are_never_overwritten() -> None:
         assert (found.value, found.jobs, found.note) == (value, 0, KEPT_FIXED)
 
 
+@pytest.mark.parametrize(
+    ("figure_name", "unit_name", "unit"),
+    [
+        ("cpuTime", "cpuTimeUnit", "HS06sPerEventFixed"),
+        ("cpuTime", "cpuTimeUnit", "mHS06sPerEventFixed"),
+        ("ramCount", "ramCountUnit", "MBPerCoreFixed"),
+        ("outDiskCount", "outDiskUnit", "kBFixed"),
+        ("outDiskCount", "outDiskUnit", "MBPerEventFixed"),
+    ],
+)
+def test_each_fixed_unit_of_a_file_keeps_its_preset(figure_name: str, unit_name: str, unit: str) -> None:
+    """Its preset in its own unit, and where there is none no figure."""
+    one = job(90_000, cores=8, events=1000, memory_bytes=9 * GB, output_bytes=GB)
+    task, _ = parameters_from({figure_name: 7, unit_name: unit}, "tasks.json", "task")
+    found = figure(figure_name, one, task=task)
+    assert (found.value, found.unit, found.jobs, found.note) == (7, unit, 0, KEPT_FIXED)
+    sample = Sample(parameters_from({unit_name: unit}, "tasks.json", "task")[0])
+    sample.add(one)
+    assert figure_called(figure_name, sample.figures(Settings())) is None
+
+
 def test_out_disk_count_leaves_small_jobs_out() -> None:
     """KB per event at P75, of jobs with ten events or more."""
     done = [job(events=10, output_bytes=size * 10 * KB) for size in (1, 2, 3, 4)] + [job(events=9, output_bytes=1e12)]
@@ -138,10 +159,10 @@ def test_a_larger_work_disk_preset_is_kept() -> None:
 
 
 def test_io_by_hand() -> None:
-    """ioIntensity is the largest, diskIO the mean with a cap; a job of no length has neither."""
+    """ioIntensity is the largest, diskIO the capped mean, of jobs and not of cores; one of no length has neither."""
     done = [
         job(100, input_bytes=100 * KB, output_bytes=100 * KB, read_bytes=1000 * KB, written_bytes=0),
-        job(100, input_bytes=300 * KB, read_bytes=3000 * KB),
+        job(100, cores=8, input_bytes=300 * KB, read_bytes=3000 * KB),
         job(0, input_bytes=1e9, read_bytes=1e9),
     ]
     assert (figure("ioIntensity", *done).value, figure("ioIntensity", *done).jobs) == (3, 2)

@@ -86,7 +86,7 @@ def numbers(path: Path) -> list[object]:
 
 
 def event(number: int) -> dict[str, object]:
-    return {"event": "state", "version": 1, "number": number}
+    return {"event": "state", "version": 2, "number": number}
 
 
 def test_files_are_moved_on_by_size_and_read_back_in_order(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_line_larger_than_a_file_is_kept_whole(tmp_path: Path) -> None:
 def test_a_torn_line_spoils_no_other(tmp_path: Path) -> None:
     """HOSTILE 51: the writer was killed in the midst of a line."""
     path = tmp_path / "journal"
-    path.write_text('{"event":"state","version":1,"numb')
+    path.write_text('{"event":"state","version":2,"numb')
     assert numbers(path) == []
     JournalFile(str(path)).write(event(1))
     assert numbers(path) == [1]

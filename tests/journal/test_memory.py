@@ -163,13 +163,13 @@ def test_it_comes_back_from_the_files_as_it_was(tmp_path: Path) -> None:
         noted.write(event)
     for event in ended_events(memory, {FIRST.run: Ending(FIRST.run, NOW + 2500, False)}, AFTER, NOW + 2600):
         noted.write(event)
-    journal.write({"event": "decision", "version": 1, "time": "?", "acting": True})
+    journal.write({"event": "decision", "version": 2, "time": "?", "acting": True})
     journal.write({"event": "order", "version": 3, "run": THIRD.run})
     noted.write(decision(snapshot(ordered(FIRST), ordered(SECOND), THIRD, deficit=24), now=NOW + 2601))
     journal.close()
     assert len(files_of(path)) > 2
     with Path(path).open("ab") as stream:
-        stream.write(b'{"event":"order","version":1,"ti')
+        stream.write(b'{"event":"order","version":2,"ti')
     loaded = Memory.load(files_of(path), NOW + 2700)
     assert loaded.history(NOW + 2700) == memory.history(NOW + 2700)
     assert loaded.open_orders() == memory.open_orders()

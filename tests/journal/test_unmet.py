@@ -97,7 +97,7 @@ def test_the_last_sound_event_of_an_account_counts(tmp_path: Path) -> None:
 
 
 def test_a_journal_of_before_is_read(tmp_path: Path) -> None:
-    paths = written(tmp_path / "journal", {"event": "state", "version": 1, "time": NOW, "state": "ok", "why": ""})
+    paths = written(tmp_path / "journal", {"event": "state", "version": 2, "time": NOW, "state": "ok", "why": ""})
     assert Memory.load(paths, NOW)._unmet == {}
 
 

@@ -34,7 +34,14 @@ def test_the_site_sets_the_scale(words: str, origin: str, factor: float) -> None
 
 
 def test_no_priority_parameters_at_all_is_the_default() -> None:
-    assert nice_scale("").factor == 1.0
+    """2023 began, in local time, at nice 0, and a second is one step."""
+    assert nice_scale("") == NiceScale(time.mktime((2023, 1, 1, 0, 0, 0, 0, 0, -1)), 1.0)
+
+
+def test_what_is_larger_than_slurm_takes_begins_anew() -> None:
+    """Modulo 2^31, so that dates before the origin are large ones."""
+    scale = NiceScale(1672531200.0)
+    assert [scale.nice(1672531200.0 + steps) for steps in (2**31 + 5, -1_000_000)] == [5, 2**31 - 1_000_000]
 
 
 @pytest.mark.parametrize(

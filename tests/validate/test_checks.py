@@ -82,6 +82,13 @@ def test_filter_efficiency_within_three_sigma() -> None:
         assert missed(measured, RequestEstimates(1.0, 100.0), Limits(2300, claimed)) == expected
 
 
+def test_an_efficiency_at_its_limit_is_within_it() -> None:
+    """e = 0.009 of many events: 3 sigma are 0.00135, and 0.01035 passes although its binary fraction is more."""
+    measured = run(written=9000, events=10**6)
+    assert missed(measured, RequestEstimates(1.0, 100.0), Limits(2300, 0.01035)) == set()
+    assert missed(measured, RequestEstimates(1.0, 100.0), Limits(2300, 0.01036)) == {FILTER}
+
+
 def test_sigma_is_the_larger_of_both() -> None:
     """Few events: the binomial deviation; many: a twentieth of the efficiency."""
     assert sigma(0.5, 100) == pytest.approx(0.05)

@@ -72,7 +72,7 @@ def _run(words: Sequence[str]) -> int:
 def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[CommandParser]]:
     parser = MainParser(
         prog="drainwise",
-        description="Pilots live long and still give their cores back quickly and cheaply.",
+        description="Reclaim cores from pilot jobs with the least wasted work (HTCondor, Slurm).",
         epilog=_EPILOG,
     )
     parser.add_argument("-V", "--version", action="version", version=f"drainwise {__version__}")

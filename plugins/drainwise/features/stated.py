@@ -6,6 +6,7 @@ The same keys may come from several places; a later one overrules an earlier one
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 from drainwise.facts.errors import UsageError
@@ -44,7 +45,8 @@ def checked(key: Feature, value: object, place: str) -> int | float | str:
     """Return a value that is sound for the key. Raises UsageError, which names the place."""
     if isinstance(value, (int, float, str)) and is_sound(key, value):
         return value
-    raise UsageError(f"{place}: {str(value)[:40]!a} is no {key.name}: expected {key.kind}, in {key.unit}")
+    text = value if isinstance(value, str) else json.dumps(value)  # null, and not None
+    raise UsageError(f"{place}: {text[:40]!a} is no {key.name}: expected {key.kind}, in {key.unit}")
 
 
 def from_environment(environment: Mapping[str, str]) -> Stated:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drainwise.facts.errors import UsageError
 from drainwise.journal.event import VERSION, Event, Kind, moment, objects
@@ -85,43 +85,16 @@ class PassedOver:
         return f"{self.lines} {'line' if self.lines == 1 else 'lines'} of the journal cannot be used; passed over"
 
 
-_FORMER_KINDS = {"cancel": "withdrawal", "tended": "followup"}
-_FORMER_KEYS = {
-    "principal": "account",
-    "cancels": "withdrawals",
-    "asked": "ordered",
-    "asked_deadline": "ordered_deadline",
-    "waste_if_asked": "waste_if_drained",
-    "used": "used_cpu",
-    "last_start": "last_job_start",
-    "first_end": "first_exp_job_end",
-    "last_end": "last_exp_job_end",
-    "uncommitted": "add_uncom_time",
-    "final": "add_final_exp_waste",
-}
-
-
-def _as_today(value: Any) -> Any:
-    """Return a value of version 1 with the names that version 2 has for the same."""
-    if isinstance(value, list):
-        return [_as_today(one) for one in value]
-    if isinstance(value, dict):
-        return {_FORMER_KEYS.get(name, name): _as_today(one) for name, one in value.items()}
-    return value
-
-
 def event_of(line: bytes) -> Event | None:
     """Return the event that a line holds; None when it is none, its time is none, or it is of another version."""
     try:
         value = json.loads(line, parse_constant=_refused, parse_float=_finite)
         if not isinstance(value, dict) or not isinstance(value.get("event"), str):
             return None
-        if value.get("version") not in (1, VERSION):
+        if value.get("version") != VERSION:
             return None
         if "time" in value:
             moment(value, "time")
-        if value["version"] == 1:
-            value = {**_as_today(value), "event": _FORMER_KINDS.get(value["event"], value["event"])}
     except (ValueError, RecursionError):
         return None
     return value
@@ -144,8 +117,7 @@ def kind_of(line: bytes) -> str | None:
     None for what is no event; a line that another program wrote is read.
     """
     if line.startswith(b'{"event":"'):
-        kind = line[10:24].partition(b'"')[0].decode("ascii", "replace")
-        return _FORMER_KINDS.get(kind, kind)
+        return line[10:24].partition(b'"')[0].decode("ascii", "replace")
     event = event_of(line)
     return None if event is None else str(event["event"])
 

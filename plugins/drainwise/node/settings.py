@@ -22,7 +22,7 @@ _WHOLE = (
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
 _URL = ("features_url",)
-_TEXT = ("payload_patterns",)
+_TEXT = ("payload_patterns", "checkpoint_files")
 
 _CLIENT = "client_"
 """Begins a key with a row of `[clients]`, by its client; `client_default`: what a pilot is that none fits."""
@@ -68,9 +68,7 @@ class NodeSettings:
     """Seconds after which a pilot's report is stale."""
     contradictory_after = _WholeOr("contradictory_after_secs", DEFAULT_CONTRADICTORY_AFTER)
     """Seconds for which a report must be seen to be wrong."""
-    # On Slurm's nodes alone, in seconds: what a starting job may wait until its limits are known, the time between two
-    # rounds of the agent, what one of Slurm's commands may take.
-    limits_wait = _WholeOr("limits_wait_secs", 1)
+    # On Slurm's nodes alone, in seconds: the time between two rounds of the agent, what a command of Slurm's may take.
     agent_period = _WholeOr("agent_period_secs", 30)
     command_timeout = _WholeOr("command_timeout_secs", 5)
 

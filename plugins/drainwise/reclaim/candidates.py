@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
@@ -16,7 +16,7 @@ from drainwise.facts.waste import bounded_remaining
 from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.columns import Columns, columns_of, row_of_columns, standing_of
+from drainwise.reclaim.columns import columns_of, columns_of_one, standing_of
 from drainwise.reclaim.figures import FIGURES, Figures, figures_of, row_of_figures
 from drainwise.reclaim.history import History, doubt_in_words
 from drainwise.reclaim.settings import ReclaimSettings
@@ -28,6 +28,8 @@ LEAVE = "leave"
 """Ordered to drain, it leaves by itself before the deadline."""
 CUT = "cut"
 """Ordered to drain, it is cut at the deadline."""
+COMMIT = "commit"
+"""Likewise, and the deadline is right after the next time that it saves its work."""
 KILL = "kill"
 """Ended at once, or after the site's shortest notice."""
 PUBLISHED = "published"
@@ -36,6 +38,7 @@ LEARNED = "learned"
 """The agent expects them, by how long such payloads ran: nobody else knows them."""
 NO_PAYLOAD = "no payload"
 """Its node sees no payload: nothing is to end."""
+_SHOWN = "believed", "doubt", "draining", "vacate"  # of the columns
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Candidates:
         return len(self.pilots)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return (self[row] for row in range(len(self)))
+        return iter(self.at(range(len(self))))
 
     @property
     def sizes(self) -> Whole:
@@ -135,9 +138,15 @@ class Candidates:
         return replace(self, pilots=tuple([self.pilots[row] for row in rows]), made=made)
 
     def __getitem__(self, row: int) -> Candidate:
-        it = self.figures
-        figures = [float(getattr(it, name)[row]) for name in FIGURES]
-        return _candidate(self.pilots[row], it.columns.rows(row), figures, it.now, self.settings, self.history)
+        return self.at([row])[0]
+
+    def at(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the candidates in these rows."""
+        it, some = self.figures, list(rows)
+        figures = zip(*(getattr(it, name)[some].tolist() for name in FIGURES))
+        facts = zip(*(getattr(it.columns, name)[some].tolist() for name in _SHOWN))
+        pilots = (self.pilots[row] for row in some)
+        return [_candidate(*one, it.now, self.settings, self.history) for one in zip(pilots, facts, figures)]
 
 
 def candidates_of(
@@ -149,22 +158,29 @@ def candidates_of(
 
 def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:
     """Return one pilot's figures at `now` (UNIX s), as `candidates_of` has them; without numpy."""
-    it = Columns(*row_of_columns(pilot, now, settings, history))
-    return _candidate(pilot, it, row_of_figures(it, now, settings), now, settings, history)
+    it = columns_of_one(pilot, now, settings, history)
+    shown = tuple(getattr(it, name) for name in _SHOWN)
+    return _candidate(pilot, shown, row_of_figures(it, now, settings), now, settings, history)
 
 
 def _candidate(
-    pilot: Pilot, it: Columns, figures: Sequence[float], now: int, settings: ReclaimSettings, history: History
+    pilot: Pilot,
+    shown: tuple[Any, ...],
+    figures: Sequence[float],
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
 ) -> Candidate:
+    believed, doubt, draining, vacate = shown
     standing, rule = standing_of(pilot, now, settings.heartbeat_limit)
-    if (share := float(it.doubt)) > 0:
-        rule = doubt_in_words(history.trust[pilot.user], share)
-    remaining, draining_waste, kill_waste, leave, leave_deadline, cut, cut_deadline, kill = figures
-    report, at_once = pilot.report if it.believed else None, now + settings.notice
+    if doubt > 0:
+        rule = doubt_in_words(history.trust[pilot.user], doubt)
+    remaining, draining_waste, kill_waste, leave, leave_deadline, cut, cut_deadline, kill, commits = figures
+    report, at_once = pilot.report if believed else None, now + settings.notice
     last = None if report is None else report.last_max_job_end
     ways = (
         (LEAVE, leave, leave_deadline, now + remaining),
-        (CUT, cut, cut_deadline, cut_deadline),
+        (COMMIT if commits else CUT, cut, cut_deadline, cut_deadline),
         (KILL, kill, at_once, at_once),
     )
     options = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in ways if waste < math.inf]
@@ -178,9 +194,9 @@ def _candidate(
         draining_waste=None if math.isnan(draining_waste) else int(draining_waste),
         kill_waste=int(kill_waste),
         priority_factor=(report is not None and report.priority_factor) or 0,
-        draining=bool(it.draining),
+        draining=draining,
         options=tuple(options),
-        vacate=int(it.vacate),
+        vacate=int(vacate),
     )
 
 
@@ -192,13 +208,17 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
         rule += f"{client.name} stops by itself {duration(client.stops_before)} before its deadline; "
     elif client.name != PAPER.name:
         rule += f"{client.name} drains; " if client.drains else f"{client.name} goes on until SIGTERM; "
+    if option.kind == COMMIT:
+        return f"{rule}cut in {back}, right after its next checkpoint: {waste} idle until then or lost"
     if candidate.remaining is None and candidate.standing == OBSERVED and option.kind != KILL:
         return f"{rule}cut in {back}: at most {waste}: what a kill loses now, and {pilot.cores} cores until then"
     if candidate.remaining is None and candidate.standing != OBSERVED:
-        run = duration(max(0, option.deadline - pilot.started))
+        since = max(pilot.started, min(now, pilot.saved or 0))
+        run = duration(max(0, option.deadline - since))
         when = "killed" if option.kind == KILL else "if it is cut then"
         unknown = "" if candidate.rule else "not believed; "
-        return f"{unknown}{rule}{pilot.cores} cores x {run} run time = {waste}, {when}"
+        what = "run time" if since == pilot.started else "since its last checkpoint"
+        return f"{unknown}{rule}{pilot.cores} cores x {run} {what} = {waste}, {when}"
     if option.kind == KILL:
         return f"{rule}killed: {waste} of running payloads lost"
     if option.kind == CUT:

@@ -13,13 +13,15 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
-from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, OBSERVED, SILENT, bounded, standing_and_rule
+from drainwise.facts.waste import at_least, at_most
+from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, OBSERVED, SILENT, PilotReport, standing_and_rule
 from drainwise.pilotad.values import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
 from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
 
 if TYPE_CHECKING:
+    from drainwise.facts.waste import Quantity
     from drainwise.reclaim.choose.problem import Mask, Real, Whole
 
 _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this: sums stay exact
@@ -49,6 +51,10 @@ class Columns:
     more. doubt: see `trust`. vacate: how long before its
     deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
     from starting payloads. broken: the probability that it does not leave as it says.
+    saved: until when its work is saved, UNIX s, its start where it is not: by its batch system, or by itself. restart:
+    core-seconds to begin again from there. next_save: when the next save should begin, UNIX s; infinite where that is
+    not known. writing: s that one on demand takes, infinite where it makes none. billed: what the site bills for each
+    core, with all that the pilot holds.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
     lost core-seconds of each point of `pilotad.waste_curve`, one row after the other, NaN where it states none.
     """
@@ -71,6 +77,11 @@ class Columns:
     broken: Real
     heartbeat: Real
     seen: Mask
+    saved: Real
+    restart: Real
+    next_save: Real
+    writing: Real
+    billed: Real
     curve: Real
 
     def __len__(self) -> int:
@@ -95,44 +106,93 @@ def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValue
 
     A fresh report has all that the metrics need. One of what was seen has it once the ends are learned.
     """
-    values, is_whole = _values(pilot, now, heartbeat_limit)
-    return values if is_whole else None
+    values, is_whole = _stated(pilot, now, heartbeat_limit)
+    lease_end = math.inf if pilot.lease_end is None else pilot.lease_end
+    return values._replace(**_bounded(values, pilot.cores, pilot.started, lease_end, now)) if is_whole else None
 
 
-def _values(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[ClaimedValues | None, bool]:
+def _stated(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[ClaimedValues, bool]:
     """Return what counts of its report, and whether its ends do; they do not where its node sees it and knows none."""
     report = pilot.report
     if report is None:
-        return None, False
+        return _NO_CLAIMS, False
     standing, rule = standing_of(pilot, now, heartbeat_limit)
     is_whole = standing in BELIEVED_STANDINGS or (standing == OBSERVED and not rule)
     if not is_whole and (standing != OBSERVED or report.last_exp_job_end is not None):
-        return None, False
-    said = bounded(report, pilot.cores, pilot.started, pilot.lease_end, now)
-    values = ClaimedValues(  # by place, as in `bounded`
-        said.heartbeat,
-        said.used_cpu or 0.0,
-        said.last_job_start or now,
-        said.first_exp_job_end or now,
-        said.last_exp_job_end or said.last_max_job_end or now,
-        said.add_uncom_time or 0.0,
-        said.add_final_exp_waste or 0.0,
+        return _NO_CLAIMS, False
+    values = ClaimedValues(  # by place, as a plan does so for each report of a pool
+        report.heartbeat,
+        report.used_cpu or 0.0,
+        report.last_job_start or now,
+        report.first_exp_job_end or now,
+        report.last_exp_job_end or report.last_max_job_end or now,
+        report.add_uncom_time or 0.0,
+        report.add_final_exp_waste or 0.0,
     )
     return values, is_whole
+
+
+def _bounded(
+    said: ClaimedValues | Columns, cores: Quantity, started: Quantity, lease_end: Quantity, now: int
+) -> dict[str, Quantity]:
+    """Return claimed values as SPEC §2 bounds them by what the batch system knows: of one pilot, or of many.
+
+    0 ≤ used ≤ cores; start ≤ last job start ≤ now; no end past the lease's; 0 ≤ uncommitted time ≤ cores × run time;
+    0 ≤ final waste ≤ cores × whole lease.
+    """
+    lease = at_most(cores * at_least(lease_end - started, 0.0), _MOST)
+    return {
+        "used_cpu": at_most(at_least(said.used_cpu, 0.0), cores * 1.0),
+        "last_job_start": at_most(at_least(said.last_job_start, started), now),
+        "first_exp_job_end": at_most(said.first_exp_job_end, lease_end),
+        "last_exp_job_end": at_most(said.last_exp_job_end, lease_end),
+        "add_uncom_time": at_most(at_least(said.add_uncom_time, 0.0), cores * at_least(now - started, 0.0)),
+        "add_final_exp_waste": at_most(at_least(said.add_final_exp_waste, 0.0), lease),
+    }
 
 
 def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    rows, names = [row_of_columns(one, now, settings, history) for one in pilots], dataclasses.fields(Columns)[:-1]
+    rows, names = [_row(one, now, settings, history) for one in pilots], dataclasses.fields(Columns)[:-1]
     table = np.fromiter(chain.from_iterable(row[:-1] for row in rows), dtype=float).reshape(-1, len(names)).T
+    table[np.isnan(table)] = 0.0  # as `at_least` has it of one
     columns = [column.astype(_DTYPES[one.type]) for one, column in zip(names, table)]
     curves = np.full((len(rows), len(_NO_CURVE)), math.nan)
     for number, row in enumerate(rows):
         if row[-1] is not _NO_CURVE:
             curves[number] = row[-1]
-    return Columns(*columns, curves.T)  # type: ignore[call-arg]
+    return _with_bounds(Columns(*columns, curves.T), now)  # type: ignore[call-arg]
+
+
+def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:
+    """Return the values of one pilot at `now` (UNIX s); without numpy."""
+    return _with_bounds(Columns(*_row(pilot, now, settings, history)), now)
+
+
+def _with_bounds(it: Columns, now: int) -> Columns:
+    priority = at_most(at_least(it.priority_factor, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)
+    return dataclasses.replace(it, priority_factor=priority, **_bounded(it, it.cores, it.started, it.lease_end, now))
+
+
+def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> tuple[float, float, float, float]:
+    """Return the four values of what is saved; report: what it says, None where that is not believed.
+
+    What the batch system tells of the next save is for a job that goes on until it has saved.
+    """
+    said = report.last_checkpoint if report is not None else None
+    saved = max(pilot.started, min(now, max(pilot.saved or 0, said or 0)))
+    following, writing, restart = pilot.next_save, None, None
+    if report is not None:
+        following = following if report.next_checkpoint is None else report.next_checkpoint
+        writing, restart = report.checkpoint_seconds, report.restart_cost if said is not None else None
+    return (
+        float(saved),
+        float(min(restart or 0, pilot.cores * max(0, saved - pilot.started))),
+        math.inf if following is None or following < now else float(following),
+        math.inf if writing is None else float(writing),
+    )
 
 
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -140,12 +200,10 @@ _NO_CURVE = (math.nan,) * 3 * MOST_POINTS
 _DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
 
 
-def row_of_columns(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
-    """Return the values of `Columns` for one pilot in their order, at `now` (UNIX s); without numpy."""
-    stated, is_believed = _values(pilot, now, settings.heartbeat_limit)
-    values = stated or _NO_CLAIMS
+def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
+    """Return the values of `Columns` for one pilot in their order, claims as they are stated."""
+    values, is_believed = _stated(pilot, now, settings.heartbeat_limit)
     client, report = PROFILES.get(pilot.client, PAPER), pilot.report if is_believed else None
-    priority = (report is not None and report.priority_factor) or 0
     points = None if report is None or report.exp_waste_curve is None else curve_points(report.exp_waste_curve)
     whole = (*points, *(points[-1:] * (MOST_POINTS - len(points)))) if points else ()  # the last one again and again
     return (
@@ -153,19 +211,16 @@ def row_of_columns(pilot: Pilot, now: int, settings: ReclaimSettings, history: H
         float(pilot.started),
         math.inf if pilot.lease_end is None else float(pilot.lease_end),
         is_believed,
-        values.used_cpu,
-        values.last_job_start,
-        values.first_exp_job_end,
-        values.last_exp_job_end,
-        min(max(values.add_uncom_time, -_MOST), _MOST),
-        min(max(values.add_final_exp_waste, -_MOST), _MOST),
-        float(min(max(priority, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)),
+        *values[1:],
+        float((report is not None and report.priority_factor) or 0),
         report is not None and report.can_postpone_last_job is False,
         doubt(history.trust.get(pilot.user)) if is_believed else 0.0,
         float(max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)),
         client.drains,
         history.broken.get(pilot.user, BROKEN_PROMISES),
         values.heartbeat,
-        stated is not None and not is_believed,
+        values is not _NO_CLAIMS and not is_believed,
+        *_saves(pilot, report, now),
+        settings.billing.each_core(pilot),
         tuple(value for point in whole for value in point) or _NO_CURVE,
     )

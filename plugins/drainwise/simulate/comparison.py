@@ -72,7 +72,7 @@ def run_cases(
     work = _SharedWork(lists, cases, policies, done, sharedctypes.RawValue("b"))
     look = watch or (lambda _: None)
     if min(processes, len(tasks)) <= 1:
-        found = [_alone(work, task, *one, look) for task, one in enumerate(tasks)]
+        found = [_run(work, task, *one, look) for task, one in enumerate(tasks)]
     else:
         found = _together(work, tasks, min(processes, len(tasks)), look)
     look(1.0)
@@ -80,14 +80,6 @@ def run_cases(
     for (case, _), outcomes in zip(tasks, found):
         by_case[case] += outcomes
     return tuple(map(tuple, by_case))
-
-
-def _alone(work: _SharedWork, task: int, case: int, replication: int, look: Watch) -> tuple[Outcome, ...]:
-    def tell(share: float) -> None:
-        work.done[task] = share
-        look(_share(work))
-
-    return _run(work, case, replication, tell)
 
 
 def _together(
@@ -132,7 +124,11 @@ def _share(work: _SharedWork) -> float:
     return sum(work.done) / len(work.done)
 
 
-def _run(work: _SharedWork, case: int, replication: int, tell: Watch) -> tuple[Outcome, ...]:
+def _run(work: _SharedWork, task: int, case: int, replication: int, look: Watch) -> tuple[Outcome, ...]:
+    def tell(share: float) -> None:
+        work.done[task] = share
+        look(_share(work))
+
     one = work.cases[case]
     return run_all(work.lists[one.jobs], one.scenario, work.policies, replication, tell)
 
@@ -157,9 +153,4 @@ def _end_with_the_parent(work: _SharedWork) -> None:
 
 
 def _work_on(task: int, case: int, replication: int) -> tuple[Outcome, ...]:
-    work = _HERE[0]
-
-    def tell(share: float) -> None:
-        work.done[task] = share
-
-    return _run(work, case, replication, tell)
+    return _run(_HERE[0], task, case, replication, lambda _: None)

@@ -88,7 +88,9 @@ def study(
     dominant: float = DOMINANT,
     watch: Watch | None = None,
 ) -> Study:
-    """Run all of it. Raises UsageError when no job fits the site, and as `run_cases`."""
+    """Run all of it. Raises UsageError when a pilot or no job fits the site, and as `run_cases`."""
+    if (largest := max(size for size, _ in scenario.mix)) > scenario.cores:
+        raise UsageError(f"--cores {scenario.cores}: fewer than a pilot of {largest} cores has; --mix names others")
     jobs, odd = fitting(trace.jobs, scenario)
     if not jobs:
         raise UsageError(f"{trace.name}: none of its {len(trace.jobs)} jobs fits the site's pilots")
@@ -98,7 +100,7 @@ def study(
     cases = [Case(one, place) for place, (_, one, _) in enumerate(asked)]
     varied = _varied(scenario) if sweeps else []
     cases += [Case(one) for _, points in varied for _, _, one in points]
-    lines = partial(lines_of, best=CLAIRVOYANT, arrivals=bool(scenario.arrivals))
+    lines = partial(lines_of, arrivals=bool(scenario.arrivals))
     found = iter(run_cases(lists, cases, policies, replications, processes, watch))
     parts = tuple(
         Part(title, on, len(one), sum(job.run * job.cores for job in one), lines(outcomes), outcomes)

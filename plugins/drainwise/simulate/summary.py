@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from drainwise.simulate.intervals import Interval, mean, quantile, ratio
 from drainwise.simulate.outcome import HOUR, Outcome
+from drainwise.simulate.policies.meanings import CLAIRVOYANT
 
 YOUNGEST_FIRST = "youngest-first"
 
@@ -44,18 +45,19 @@ class PolicyLine:
     killed_pilots_share: float
 
 
-def lines_of(
-    outcomes: Iterable[Outcome], best: str, usual: str = YOUNGEST_FIRST, arrivals: bool = False
-) -> tuple[PolicyLine, ...]:
-    """Return a line for each policy among the outcomes, the least waste first; `best` is the optimum's name.
+def lines_of(outcomes: Iterable[Outcome], arrivals: bool = False) -> tuple[PolicyLine, ...]:
+    """Return a line for each policy among the outcomes, the least waste first.
 
     arrivals: the demand were jobs of their own, and times are those for which these waited.
     """
     groups: dict[str, dict[int, list[Outcome]]] = {}
     for one in outcomes:
         groups.setdefault(one.policy, {}).setdefault(one.replication, []).append(one)
-    lines = [_line(policy, found, groups.get(best), groups.get(usual), arrivals) for policy, found in groups.items()]
-    return tuple(sorted(lines, key=lambda line: (line.core_hours_per_core.value, line.policy != best, line.policy)))
+    best, usual = groups.get(CLAIRVOYANT), groups.get(YOUNGEST_FIRST)
+    lines = [_line(policy, found, best, usual, arrivals) for policy, found in groups.items()]
+    return tuple(
+        sorted(lines, key=lambda line: (line.core_hours_per_core.value, line.policy != CLAIRVOYANT, line.policy))
+    )
 
 
 Replications = dict[int, list[Outcome]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from drainwise.facts.errors import UsageError
 from drainwise.validate.measurement import Measurement
@@ -141,14 +140,18 @@ def adjust(
 
 
 def _margin(name: str, measured: float, claimed: float, margin: float, unit: str) -> Check:
-    # What was measured is a quotient: its last digits are those of binary fractions.
-    exact, centre, part = Fraction(f"{measured:.{_DIGITS}g}"), Fraction(repr(claimed)), Fraction(repr(margin))
-    low, high = centre * (1 - part), centre * (1 + part)
-    return Check(name, measured, float(low), float(high), unit, low <= exact <= high, fatal=False)
+    low, high = claimed * (1 - margin), claimed * (1 + margin)
+    return Check(name, measured, low, high, unit, _lies_within(measured, low, high), fatal=False)
+
+
+def _lies_within(measured: float, low: float, high: float) -> bool:
+    # What was measured is a quotient, and a limit a product: their last digits are those of binary fractions.
+    least, value, most = (float(f"{one:.{_DIGITS}g}") for one in (low, measured, high))
+    return least <= value <= most
 
 
 def _filter(run: Measurement, claimed: float, sigmas: float) -> Check:
     measured = run.whole_filter_efficiency
     reach = sigmas * sigma(measured, run.events)
     low, high = max(0.0, claimed - reach), min(1.0, claimed + reach)
-    return Check(FILTER, measured, low, high, "", abs(measured - claimed) <= reach, fatal=True)
+    return Check(FILTER, measured, low, high, "", _lies_within(measured, low, high), fatal=True)

@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.billing import CORES_ALONE
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import RoomFor
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
+from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE, Candidates
 from drainwise.reclaim.candidates import in_words as words_of
 from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
 from drainwise.reclaim.choose.plan import Rules
@@ -247,14 +248,15 @@ def orders_of(
     if rows is None:
         rows = np.argsort(prices_of(it, settings) / among.sizes, kind="stable")
     policy = policy_called(settings.policy)
-    chosen = [among[row] for row in rows.tolist()]
+    chosen = among.at(rows.tolist())
     ways = [policy.way_of(one, it, row, settings) for one, row in zip(chosen, rows.tolist())]
     nothing = np.zeros(len(rows))
     claimed = figures_of(replace(it.columns.rows(rows), doubt=nothing, broken=nothing), it.now, settings)
     # At its deadline, and not when it would be cut by its claims alone.
     cut = cut_wastes(claimed.columns, it.now, np.array([way.deadline for way in ways], dtype=float), settings.margin)
-    wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
+    wastes = {LEAVE: claimed.leave, CUT: cut, COMMIT: claimed.cut, KILL: claimed.kill}
     promised = (float(wastes[way.kind][row]) for row, way in enumerate(ways))
+    rule = policy.rule if settings.billing == CORES_ALONE else f"{policy.rule}, by what [reclaim] billing makes of it"
     said = {name: room.in_words() for name, room in {room.place: room for room in rooms.values()}.items()}
     return tuple(
         Order(
@@ -264,7 +266,7 @@ def orders_of(
             way.cores_back,
             way.waste,
             way.waste if math.isinf(waste) else int(waste),
-            "; ".join((words_of(one, way, it.now), policy.rule, *([said[room.place]] if room else []))),
+            "; ".join((words_of(one, way, it.now), rule, *([said[room.place]] if room else []))),
             room=room,
         )
         for one, way, waste, room in zip(chosen, ways, promised, (rooms.get(one.pilot.run) for one in chosen))
@@ -287,7 +289,7 @@ def with_kept_rooms(
     for order in orders:
         going[order.pilot.place].append((order.pilot.holds or Amounts(), order.deadline + time_to_start))
     for one in pilots:
-        if one.place in going and one.deadline is not None and not one.reserved:
+        if one.deadline is not None and one.place in going and not one.reserved:
             going[one.place].append((one.holds or Amounts(), one.deadline + time_to_start))
     kept = kept_rooms(left.facts, places, left.served, going)
     if not kept:
@@ -313,8 +315,9 @@ def able_and_closed(
     found: dict[tuple[str, str], tuple[list[Pilot], list[tuple[Pilot, Reason]]]] = defaultdict(lambda: ([], []))
     for pilot in sorted(pilots, key=lambda pilot: pilot.run):
         reason = why_closed(pilot, now, settings, history)
-        if places is not None and not reason and not any(place in places for place, _ in pilot.returns()):
-            reason = Reason(REASONS[NO_PLACE], NO_PLACE)
+        if places is not None and not reason:
+            known = (pilot.holds and pilot.place in places) or any(one.place in places for one in pilot.pieces)
+            reason = reason if known else Reason(REASONS[NO_PLACE], NO_PLACE)
         able, closed = found[pilot.account, pilot.user]
         if reason:
             closed.append((pilot, reason))

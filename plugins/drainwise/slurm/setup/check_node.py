@@ -22,7 +22,7 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.node.environment import is_node_name
 from drainwise.slurm.node.job_tree import is_full, jobs, open_node, own_mounts
 from drainwise.slurm.setup.check_facts import ClusterFacts
-from drainwise.slurm.setup.merge import Hook, hooks_of, names_hook
+from drainwise.slurm.setup.merge import Hook, hooks_of
 from drainwise.slurm.setup.render import render
 
 _LARGEST = 65536
@@ -64,8 +64,8 @@ def hook_files(facts: ClusterFacts, site: SiteConfig) -> tuple[HookFile, ...]:
     hooks = hooks_of(site, facts.own)
     return tuple(
         _looked_at(hook, wanted.get(hook.path), expected.command or command)
-        for key, hook in hooks.items()
-        if names_hook(facts.text(key), hook.path) or facts.own.wrappers & set(facts.text(key).split())
+        for hook in hooks.values()
+        if facts.runs(hook)
     )
 
 

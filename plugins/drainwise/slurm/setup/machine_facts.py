@@ -26,7 +26,7 @@ from drainwise.slurm.setup.check_machine import (
     unanswered,
 )
 from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
-from drainwise.slurm.setup.merge import hooks_of, names_hook
+from drainwise.slurm.setup.merge import hooks_of
 
 
 def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
@@ -98,10 +98,7 @@ def standings_in(jobs: Iterable[SlurmJob]) -> dict[str, int]:
 
 def _in_force(facts: ClusterFacts, site: SiteConfig) -> bool:
     """Decide whether slurm.conf names all hooks of ours, or the site's own that call them."""
-    return all(
-        names_hook(facts.text(key), hook.path) or bool(facts.own.wrappers & set(facts.text(key).split()))
-        for key, hook in hooks_of(site, facts.own).items()
-    )
+    return all(map(facts.runs, hooks_of(site, facts.own).values()))
 
 
 def _rights(facts: ClusterFacts, site: SiteConfig, user: str) -> Rights:
