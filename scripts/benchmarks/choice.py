@@ -53,6 +53,10 @@ def pool(count: int) -> Columns:
         broken=np.full(count, BROKEN_PROMISES),
         heartbeat=np.full(count, NOW - 60.0),
         seen=np.zeros(count, dtype=bool),
+        saved=started,
+        restart=np.zeros(count),
+        next_save=np.full(count, np.inf),
+        writing=np.full(count, np.inf),
         curve=np.full((3 * MOST_POINTS, count), np.nan),
     )
 

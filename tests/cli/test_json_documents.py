@@ -185,11 +185,15 @@ def of_jobs(pool: AlicesPool, place: Path, capsys: pytest.CaptureFixture[str]) -
     record = json.dumps({**one, "requested_seconds": 46000, "memory_bytes": 8 << 30})
     records.write_text(f"{record}\n" * 12 + "nonsense\n" + record.replace("sim", "new").replace("1000,", "9,") + "\n")
     scenario = ("--cores", "64", "--moments", "1", "--replications", "2", "--processes", "1")
+    sacct = place / "sacct"
+    row = "|COMPLETED|2026-11-01T00:00:00|2026-11-01T10:00:00|8|900\n"
+    sacct.write_text(f"JobID|State|Start|End|AllocCPUS|TimelimitRaw\n1{row}2{row}3\n")
     return {
         "launch": [said(capsys, "launch", str(launch), "--json")],
         "validation": [said(capsys, "validate", str(request), "--show", "--json", codes=(0, 1))],
         "estimate": [said(capsys, "estimate", str(records), "--json")],
         "simulation": [said(capsys, "simulate", str(LOG), *scenario, "--policies", "least-waste", "--json")],
+        "lease costs": [said(capsys, "simulate", str(sacct), "--json")],
         "estimate of a log": [said(capsys, "estimate", "--swf", str(LOG), "--json")],
     }
 

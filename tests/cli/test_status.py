@@ -316,3 +316,15 @@ def test_to_look_needs_no_numpy(pool: AlicesPool, tmp_path: Path) -> None:
 def test_the_snapshot_of_a_pool_needs_no_numpy(module: str) -> None:
     program = f"import sys; sys.modules['numpy'] = None; sys.path[:0] = {PATH!r}\nimport drainwise.{module}"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_by_the_scheduler_alone_nothing_counts_that_a_pilot_or_its_node_says(
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cores x run time, or since the last checkpoint; no journal is read."""
+    assert main(["status", "--scheduler-only", "--json"]) == 0
+    pilots = json.loads(capsys.readouterr().out)["pilots"]
+    assert [(one["standing"], one["kill_waste"]) for one in pilots] == [("silent", 8 * 7200)] * 4
+    assert main(["status", "--scheduler-only"]) == 0
+    shown = capsys.readouterr().out
+    assert "saved" in shown and "draining waste" not in shown and shown.count("16.0 core-h") == 4

@@ -17,6 +17,7 @@ from drainwise.htcondor.pool.identity import (
     OF_SUBMITTERS,
     Identities,
     JobsTold,
+    checkpoints_in,
     constraint,
     identity_in,
 )
@@ -214,3 +215,36 @@ def test_no_answer_costs_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     identities.ask(8.0)
     assert points.asked[2] == points.asked[1]
     assert identities.completed(snapshot(), identities.ask(8.0)).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        pytest.param({}, (OLD + 100, OLD + 130), id="each 30 s, and one more that was only sent"),
+        pytest.param({"TransferOutFinished": None}, (OLD + 90, OLD + 120), id="no transfer is known: the first run"),
+        pytest.param({"TransferOutFinished": None, "NumJobStarts": 2}, None, id="committed by an earlier run"),
+        pytest.param({"TransferOutFinished": OLD - 9, "NumJobStarts": 2}, None, id="sent by an earlier run"),
+        pytest.param({"NumJobStarts": 2, "CommittedTime": 99_999}, (OLD + 100, OLD + 33_433), id="its owner edits"),
+        pytest.param({"CheckpointNumber": None}, None, id="it does not checkpoint"),
+        pytest.param({"CommittedTime": "90"}, (OLD + 100, None), id="of the wrong kind"),
+        pytest.param({"CommittedTime": -90}, (OLD + 100, None), id="less than nothing"),
+        pytest.param({"JobCurrentStartDate": None}, None, id="it does not run"),
+    ],
+)
+def test_when_a_job_was_last_saved(changed: dict[str, object], found: tuple[int, int | None] | None) -> None:
+    """Seen on 23.9.6 and 25.14.1: TransferOutFinished comes with each checkpoint, the others may lack the last ones."""
+    said = {"JobCurrentStartDate": OLD, "TransferOutFinished": OLD + 100, "CommittedTime": 90, "CheckpointNumber": 2}
+    ad = {name: value for name, value in {**said, "NumJobStarts": 1, **changed}.items() if value is not None}
+    assert checkpoints_in(ad) == found
+
+
+def test_what_a_job_saved_stands_with_its_run_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays when the access point is silent; of the next run, which began after it, it says nothing."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({}, {}, frozenset({"ce"}), saved={"ce#1.0#1": (OLD + 90, OLD + 120)})
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", OLD)), identities.ask(8.0))
+    assert [(one.saved, one.next_save) for one in seen.pilots] == [(OLD + 90, OLD + 120), (None, None)]
+    points.fault = PoolUnreachable("the access points did not answer within 8 s")
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
+    assert seen.pilots[0].saved == OLD + 90
+    assert identities.completed(snapshot(("ce#1.0#1", NEW)), identities.ask(8.0)).pilots[0].saved is None

@@ -211,3 +211,22 @@ def test_a_pilot_of_ones_own_gives_cores_back(tmp_path: Path, environment: dict[
     give_notice(str(tmp_path), SiteNotice(answer=Acknowledgement(int(clock.now), 8)), T0)
     reporter.orders()
     assert reporter.fillable == 8
+
+
+def test_a_payload_that_saved_its_work_says_so(tmp_path: Path, clock: Clock) -> None:
+    """Its report has when, and the order asks for one more; what cannot be is refused."""
+    reporter = PilotReporter.from_environment(8, 9000.0, str(tmp_path), environment={}, clock=clock, log=print)
+    reporter.started("a", cores=8, expected=3600)
+    clock.now += 1000
+    reporter.checkpoint("a", following=clock.now + 600, seconds=30, restart=80)
+    fd = open_dir(str(tmp_path))
+    report = read_report(fd, os.geteuid(), 8, JOB_STATUS)[0]
+    os.close(fd)
+    assert report is not None
+    assert (report.last_checkpoint, report.next_checkpoint) == (T0 + 1000, T0 + 1600)
+    assert (report.checkpoint_seconds, report.restart_cost, report.add_uncom_time) == (30, 80, 0.0)
+    give_notice(str(tmp_path), SiteNotice(T0 + 5000), T0 + 1000)
+    assert reporter.orders().checkpoint_by == T0 + 5000
+    for wrong in ({"following": 1.0}, {"seconds": -1.0}, {"restart": float("nan")}):
+        with pytest.raises(UsageError, match="payload 'a': checkpoint: expected a UNIX time ahead"):
+            reporter.checkpoint("a", **wrong)

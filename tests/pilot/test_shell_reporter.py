@@ -243,3 +243,24 @@ def test_a_payload_that_has_ended_already_is_none(wrapper: Wrapper) -> None:
     wrapper.call("payload", "2", "600", "600", str(gone.pid))
     wrapper.looks_again()
     assert wrapper.said().used_cpu == 0
+
+
+def test_a_payload_that_saves_its_work_loses_what_it_did_since(wrapper: Wrapper) -> None:
+    """Its figures are those of the reference pilot; where one has saved nothing, neither key is there any more."""
+    wrapper.begin("saves", 4, 600, 900)
+    wrapper.uses(4)
+    begun = time.time()
+    wait_for(lambda: time.time() > begun + 1.1)
+    wrapper.call("checkpoint", str(wrapper.payloads["saves"].pid), "300")
+    wait_for(lambda: wrapper.said().last_checkpoint)
+    said = wrapper.said()
+    assert said.last_checkpoint is not None
+    assert said.last_checkpoint == said.last_job_start and said.add_uncom_time == 0
+    assert said.next_checkpoint == said.last_checkpoint + 300
+    assert wrapper.status()["last_checkpoint"] == str(said.last_checkpoint)
+    wrapper.call("checkpoint", str(wrapper.payloads["saves"].pid))
+    wait_for(lambda: wrapper.said().next_checkpoint is None)
+    wrapper.begin("saves nothing", 2, 600, 900)
+    assert wrapper.uses(6).last_checkpoint is None
+    assert "last_checkpoint" not in wrapper.status()
+    assert "no payload was told" in wrapper.call("checkpoint", "1", code=2)

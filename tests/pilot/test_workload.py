@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import UsageError
 from drainwise.facts.waste import draining_waste, kill_waste
 from drainwise.pilot.decide.lease import Lease
-from drainwise.pilot.decide.payload import LONGEST
-from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
+from drainwise.pilot.decide.payload import LONGEST, Payload
+from drainwise.pilot.decide.workload import Checkpoint, RunningPayload, Workload, report_of, running_since
 from drainwise.pilotad.pilot_ad import parse_pilot_ad, pilot_ad_text
 from drainwise.pilotad.report import FRESH, bounded, standing_and_rule
 
@@ -247,3 +247,24 @@ def seconds_for_an_event(count: int) -> float:
 def test_a_thousand_payloads_cost_an_event_no_more_than_ten() -> None:
     """Within a factor that leaves room for a cache that is too small."""
     assert seconds_for_an_event(1000) < 3 * seconds_for_an_event(10)
+
+
+def test_a_payload_that_saved_its_work_loses_what_it_did_since() -> None:
+    """The sums are those of a payload that began then; all four keys are stated once each payload has saved."""
+    work, lease = Workload(T0), Lease(8, T0, T0 + 90_000)
+    for name, cores in (("a", 2), ("b", 6)):
+        work.add(running_since(Payload(name, cores, (), 8000.0, 9000.0), T0))
+    work.save("a", Checkpoint(T0 + 1000, T0 + 4600, 30, 50))
+    half = report_of(work, lease, True, 0, T0 + 2000)
+    assert half.last_checkpoint is half.next_checkpoint is half.checkpoint_seconds is half.restart_cost is None
+    assert kill_waste(half.add_uncom_time, half.used_cpu, half.last_job_start, T0 + 2000) == 2 * 1000 + 6 * 2000
+    work.save("b", Checkpoint(T0 + 1500, T0 + 5100, 60, 70))
+    both = report_of(work, lease, True, 0, T0 + 2000)
+    assert (both.last_checkpoint, both.next_checkpoint) == (T0 + 1000, T0 + 5100)
+    assert (both.checkpoint_seconds, both.restart_cost) == (60, 120)
+    assert kill_waste(both.add_uncom_time, both.used_cpu, both.last_job_start, T0 + 2000) == 2 * 1000 + 6 * 500
+    work.move("b", T0 + 9500)
+    work.remove("b")
+    work.remove("a")
+    ended = report_of(work, lease, True, 0, T0 + 2000)
+    assert (ended.last_checkpoint, ended.add_uncom_time, ended.used_cpu) == (None, 0.0, 0.0)

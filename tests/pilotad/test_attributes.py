@@ -51,6 +51,10 @@ def test_published_names() -> None:
         "PilotReturnedCpus",
         "PilotReturnedMemory",
         "PilotReturnedSince",
+        "PilotLastCheckpoint",
+        "PilotNextCheckpoint",
+        "PilotCheckpointSeconds",
+        "PilotRestartCost",
     }
 
 

@@ -32,6 +32,10 @@ FULL = worked_example(
     returned_cores=1,
     returned_memory=2048,
     returned_since=1_795_248_000,
+    last_checkpoint=1_795_247_900,
+    next_checkpoint=1_795_251_500,
+    checkpoint_seconds=60,
+    restart_cost=480,
     source="$JOBSTATUS",
 )
 numbered = partial(worked_example_numbered, source="$JOBSTATUS")

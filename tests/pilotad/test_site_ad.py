@@ -109,3 +109,22 @@ def test_a_pilot_may_insist_on_the_owner(tmp_path: Path) -> None:
     assert read_site_ad(str(tmp_path), uid=0) == (None, "not the job's user")
     assert read_site_ad(str(tmp_path), uid=12345) == (SiteAd(True), "")
     assert read_site_ad(str(tmp_path)) == (SiteAd(True), "")
+
+
+def test_who_saves_on_demand_is_asked_to_do_so_until_the_deadline(tmp_path: Path) -> None:
+    """By `.pilot.ad`, or by `$JOBSTATUS` where the notice lies there; not for a mere end of the lease."""
+    asked = b"CHECKPOINT_DESIRED = True\nCHECKPOINT_BY = 1795249000\n"
+    (tmp_path / ".pilot.ad").write_bytes(b"CHECKPOINT_SECONDS = 60\n")
+    assert write_site_ad(str(tmp_path), vacate_desired=True, payload_deadline=1_795_249_000)
+    assert (tmp_path / ".site.ad").read_bytes().endswith(asked)
+    assert read_site_ad(str(tmp_path)) == (SiteAd(True, 1_795_249_000, checkpoint_by=1_795_249_000), "")
+    assert write_site_ad(str(tmp_path), vacate_desired=False, payload_deadline=1_795_249_000)
+    assert asked not in (tmp_path / ".site.ad").read_bytes()
+    (tmp_path / ".pilot.ad").write_bytes(b"CHECKPOINT_SECONDS = soon\n")
+    assert write_site_ad(str(tmp_path), vacate_desired=True, payload_deadline=1_795_249_000)
+    assert asked not in (tmp_path / ".site.ad").read_bytes()
+    (tmp_path / "checkpoint_seconds").write_bytes(b"60\n")
+    assert write_site_ad(str(tmp_path), vacate_desired=True, payload_deadline=1_795_249_000)
+    assert (tmp_path / ".site.ad").read_bytes().endswith(asked)
+    said = b"VACATE_DESIRED = True\nCHECKPOINT_DESIRED = True\nCHECKPOINT_BY = soon\n"
+    assert parse_site_ad(said) == (SiteAd(True), "no sound CHECKPOINT_BY")

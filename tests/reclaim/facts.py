@@ -76,6 +76,8 @@ def pilot(
     leaving: bool = False,
     cannot: str = "",
     vacate: int | None = None,
+    saved: int | None = None,
+    next_save: int | None = None,
 ) -> Pilot:
     """One pilot of alice's."""
     return Pilot(
@@ -93,6 +95,8 @@ def pilot(
         leaving=leaving,
         cannot=cannot,
         vacate=vacate,
+        saved=saved,
+        next_save=next_save,
     )
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from drainwise.facts.clients import PROFILES
 from drainwise.facts.cut_deadline import Claims
 from drainwise.facts.waste import bounded_kill_waste
-from drainwise.pilotad.report import SILENT, PilotReport
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
+from drainwise.pilotad.report import SILENT, PilotReport, as_plain, from_plain
+from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
+from drainwise.reclaim.figures import cut_wastes, most_lost
 from drainwise.reclaim.history import History, TrustFigures, why_closed
 from drainwise.reclaim.settings import BROKEN_PROMISES
 from more_examples import more_examples
@@ -474,3 +475,71 @@ def test_the_figures_of_one_pilot_are_those_that_it_has_among_many(
     deadlines = [{way.kind: way.deadline for way in it.options} for it in (alone, among)]
     assert wastes[0] == pytest.approx(wastes[1], abs=1, rel=1e-12)
     assert deadlines[0] == pytest.approx(deadlines[1], abs=1)
+
+
+EVERY_HOUR: dict[str, int] = {"saved": NOW - 1800, "next_save": NOW + 1800}
+
+
+def test_a_silent_job_that_saves_its_work_costs_what_it_did_since() -> None:
+    """Cores x the time since; its order ends it right after the next save, and what it does then is lost."""
+    job = assess(pilot(1, None, **EVERY_HOUR), NOW, SETTINGS)
+    late = 3600 // 20
+    lost, kept_back = 8 * late, 8 * (3600 + late)
+    assert job.kill_waste == 8 * 1800
+    assert job.best.kind == COMMIT
+    assert job.best.deadline == NOW + 1800 + late
+    assert job.best.waste == pytest.approx(lost + BROKEN_PROMISES * (kept_back - lost), abs=1)
+    assert in_words(job, job.best, NOW).startswith("it reports nothing; cut in 33m, right after its next checkpoint:")
+    assert in_words(job, job.killed, NOW) == (
+        "it reports nothing; 8 cores x 30m since its last checkpoint = 4.00 core-h, killed"
+    )
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param({"saved": NOW + 9000, "next_save": NOW + 9001}, id="saved in the future"),
+        pytest.param({"saved": NOW - 10**8, "next_save": NOW - 10}, id="saved before it began, and late"),
+        pytest.param({"saved": NOW - 100, "next_save": 2**40}, id="next in ages"),
+    ],
+)
+def test_what_was_never_saved_costs_no_more_than_the_run(facts: dict[str, int]) -> None:
+    """Neither above cores x run time, nor below 0; who states nonsense gets no way of its own beyond the horizon."""
+    job = assess(pilot(1, None, **facts), NOW, SETTINGS)
+    assert 0 <= job.kill_waste <= 8 * (NOW - STARTED)
+    assert all(0 <= way.waste <= 8 * (way.deadline - STARTED) for way in job.options)
+    assert all(NOW <= way.deadline <= NOW + SETTINGS.horizon for way in job.options)
+    assert all(way.kind != COMMIT or facts["next_save"] < NOW + SETTINGS.horizon for way in job.options)
+
+
+def test_a_pilot_that_saves_on_demand_idles_while_it_writes_and_loses_nothing_else() -> None:
+    """Its order asks for it, with no more time than that takes; a distrusted one is priced as if it had not saved."""
+    slow = report(8.0, first_end=NOW + 50_000, last_end=NOW + 60_000, start=NOW - 15_000)
+    saves = {"last_checkpoint": NOW - 1000, "checkpoint_seconds": 60, "restart_cost": 100}
+    said = from_plain({**as_plain(slow), **saves})
+    job = assess(pilot(1, said), NOW, SETTINGS)
+    assert job.kill_waste == 8 * 1000 + 100
+    assert (job.drained.kind, job.drained.deadline) == (COMMIT, NOW + SETTINGS.min_grace)
+    killed = 8 * (1000 + SETTINGS.min_grace) + 100
+    lost = 8 * (60 + 15) + 100
+    assert job.drained.waste == pytest.approx(lost + BROKEN_PROMISES * (killed - lost), abs=1)
+    liar = History(trust={"alice": TrustFigures(9, 100, 100_000, 99_900, 199_800)})
+    doubted = candidate_of(pilot(1, said), NOW, SETTINGS, liar)
+    assert doubted.best.waste > 8 * (NOW - STARTED) / 4
+
+
+def test_a_standing_order_for_after_a_save_costs_what_it_cost_when_it_was_given() -> None:
+    """Before the save nothing of its price is what would be lost without it: no order is replaced for that."""
+    first = assess(pilot(1, None, **EVERY_HOUR), NOW, SETTINGS).best
+    columns = candidates_of([pilot(1, None, **EVERY_HOUR)], NOW + 900, SETTINGS).figures.columns
+    assert (
+        float(cut_wastes(columns, NOW + 900, columns.cores * 0.0 + first.deadline, SETTINGS.margin)[0]) == first.waste
+    )
+
+
+def test_a_long_lease_is_cut_at_one_tooth_of_the_saw() -> None:
+    """Each save until the deadline counts, not only the next."""
+    columns = candidates_of([pilot(1, None, **EVERY_HOUR)], NOW, SETTINGS).figures.columns
+    end = columns.cores * 0.0 + NOW + 1800 + 3600 * 5 + 300
+    kept = columns.cores[0] * 300 + BROKEN_PROMISES * (most_lost(columns, end) - columns.cores * 300)
+    assert cut_wastes(columns, NOW, end, SETTINGS.margin)[0] == pytest.approx(kept[0], abs=1)

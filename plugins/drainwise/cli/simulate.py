@@ -21,11 +21,12 @@ from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
 from drainwise.pilot.decide.settings import WHILE_DRAINING
 from drainwise.simulate.policies.meanings import CLAIRVOYANT, MEANINGS
-from drainwise.simulate.scenario import DOMINANT, ESTIMATES, Scenario, site_settings
-from drainwise.simulate.trace import Trace, read_trace
+from drainwise.simulate.scenario import DOMINANT, ESTIMATES, Scenario, site_settings, with_site_defaults
+from drainwise.simulate.trace import Trace, skipped_words
 
 if TYPE_CHECKING:
     from drainwise.simulate.comparison import Watch
+    from drainwise.simulate.leases import LeaseLog
     from drainwise.simulate.study import Study
 
 _MOST_CORES = 1_000_000
@@ -39,11 +40,19 @@ _CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else o
 
 def run(args: argparse.Namespace) -> int:
     """Simulate and print; the exit code. Raises UsageError for the log, and for a page that cannot be written."""
+    from drainwise.simulate.leases import LeaseLog, read_log
     from drainwise.simulate.policies.named import ONE_SHOT, POLICIES
     from drainwise.simulate.study import study
 
     scenario = scenario_of(args)
-    trace = read_trace(args.trace)
+    trace = read_log(args.trace)
+    if isinstance(trace, LeaseLog):
+        print("\n".join(_costs(trace, scenario, args)))
+        return 0
+    if args.checkpoint is not None:
+        raise UsageError(
+            "--checkpoint is for a log of sacct or condor_history, in which each job is a lease of its own"
+        )
     if args.longest is not None:
         trace = _shortened(trace, args.longest)
     if args.html is not None:
@@ -74,6 +83,29 @@ def run(args: argparse.Namespace) -> int:
     elif args.html != "-":
         print("\n".join(_lines(found, standard_output())))
     return 0
+
+
+def _costs(log: LeaseLog, scenario: Scenario, args: argparse.Namespace) -> list[str]:
+    """Return the lines on what each way would have wasted in a log whose jobs are leases of their own."""
+    from drainwise.simulate.leases import YOUNGEST, Checkpoints, costs_of
+
+    site = with_site_defaults(scenario.site, scenario.min_grace)
+    saves = None if args.checkpoint is None else Checkpoints(*args.checkpoint)
+    found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, saves)
+    hours = {name: waste / 3600 for name, waste in found.wasted.items()}
+    if args.json:
+        shown = {"jobs": len(log.jobs), "moments": found.moments, "cores": found.cores, "core_hours_wasted": hours}
+        return [json_text(document("lease costs", {**shown, "skipped": dict(log.skipped)}))]
+    whole = hours[YOUNGEST] or 1.0
+    rows = [
+        [name, f"{waste:.4g}", f"{waste / found.cores:.3g}", f"{waste / whole:.0%}"] for name, waste in hours.items()
+    ]
+    names = "core-h wasted", "per core", "of youngest-first"
+    headings = [Heading("policy"), *(Heading(text, number=True) for text in names)]
+    said = f"{log.name}: {len(log.jobs)} jobs, each a lease of its own.{skipped_words(log.skipped)}"
+    cores = f"{scenario.reclaimed:.0%} of the cores in use, at {found.moments} moments: {found.cores} cores in all."
+    meanings = (f"{name}: {MEANINGS[name]}" for name in hours)
+    return [printable(said), cores, "", *table(headings, rows, standard_output())[0], "", *meanings]
 
 
 @contextlib.contextmanager
@@ -189,12 +221,23 @@ def _mix(text: str) -> tuple[tuple[int, float], ...]:
     return tuple(found.items())
 
 
+def _saves(text: str) -> tuple[int, int, float]:
+    interval, _, rest = text.partition(":")
+    writing, colon, share = rest.partition(":")
+    return _SPAN(interval), seconds(0)(writing), _SHARE(share) if colon else 1.0
+
+
 _USUAL = Scenario()
 _NAMES = "\n".join(f"  {name:<18}{meaning}" for name, meaning in MEANINGS.items())
 COMMAND = Command(
     "what each way of taking cores back wastes, on a log of real jobs, held against the best possible",
     (
-        option("trace TRACE", "a log in the Standard Workload Format, gzipped or not; -: input"),
+        option(
+            "trace TRACE",
+            "a log in the Standard Workload Format, or of sacct --parsable2 or condor_history -json or -long: each "
+            "job is a lease of its own, and of the options --reclaim, --moments, --horizon, --grace, --min-grace, "
+            "--seed, --checkpoint and --json count; gzipped or not; -: input",
+        ),
         "the site",
         option("--cores N", "cores of the site (%(default)s)", whole(1, _MOST_CORES), default=_USUAL.cores),
         option(
@@ -213,6 +256,11 @@ COMMAND = Command(
         option("--liars SHARE", "pilots that claim to lose everything when ended (0)", _SHARE, default=0.0),
         option("--silent SHARE", "pilots that report nothing (0)", _SHARE, default=0.0),
         option("--shrinking SHARE", "pilots that can give back a part of their cores (0)", _SHARE, default=0.0),
+        option(
+            "--checkpoint INTERVAL:SECONDS[:SHARE]",
+            "jobs of sacct or condor_history save their work so often, and so long it takes: 1h:1m:0.5 (none)",
+            _saves,
+        ),
         "what is reclaimed",
         option("--reclaim SHARE", "of the pilots' cores, at once (%(default)s)", _some_share, default=_USUAL.reclaimed),
         option(

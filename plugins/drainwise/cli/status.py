@@ -12,13 +12,13 @@ from drainwise.cli.agent_place import history_of, journal_to_look_at
 from drainwise.cli.arguments import filters, fine_seconds, wanted_of
 from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.pool_options import DECISION, open_pool, settings_of
-from drainwise.cli.screen.columns import DEFAULT, Row, columns_called, explained, sorted_rows, state
+from drainwise.cli.screen.columns import DEFAULT, Column, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, standard_output, table
 from drainwise.cli.screen.wanted import PilotFilter, fits_any
 from drainwise.cli.text import document, json_text
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
-from drainwise.pool.facts import Account, Pool, Snapshot
+from drainwise.pool.facts import Account, Pilot, Pool, Snapshot
 from drainwise.pool.notices import UNKNOWN, mixed_line, notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.candidates import candidate_of
@@ -39,6 +39,7 @@ _ACCOUNT = ("account", "owed", "in use", "wanted", "over/under", "effective prio
 _CUTTABLE = {"name", "user", "account", "node", "run"}
 _SHORTEST = {"name": 16}
 _SPARE = {"client": 4, "priority": 3, "report": 2, "remaining": 1}
+_BY_SCHEDULER = "name,user,account,node,cores,elapsed,saved,timeleft,killwaste"
 _WATCH = 5.0  # seconds
 
 
@@ -64,6 +65,7 @@ class Status:
         self._settings: ReclaimSettings = settings_of(args)
         self._pool: Pool | None = None
         self._format = None if args.format is None else columns_called(args.format)
+        self._columns = columns_called(_BY_SCHEDULER if args.scheduler_only else DEFAULT)
         sorted_rows((), args.sort)  # a wrong name is said before anybody is asked
         self._wanted, self._is_first = wanted_of(args), True
 
@@ -95,7 +97,7 @@ class Status:
         if self._format is not None:
             return self._formatted(rows)
         free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
-        shown = [*_accounts(snapshot.accounts, self._wanted, paper), "", *_pilots(rows, paper)]
+        shown = [*_accounts(snapshot.accounts, self._wanted, paper), "", *_pilots(rows, self._columns, paper)]
         shown += folded(self._left_out(len(rows), len(found), len(snapshot.pilots)), paper)
         mixed = mixed_line(snapshot.versions, __version__)
         shown.append("")
@@ -114,6 +116,9 @@ class Status:
         if self._pool is None:
             self._pool = open_pool(self._args)
         found, said = self._pool.snapshot(now), list[str]()
+        if self._args.scheduler_only:
+            found = dataclasses.replace(found, pilots=tuple(map(_as_scheduled, found.pilots)))
+            return found, History()
         history = history_of(journal_to_look_at(self._args), found, said.append)
         found = with_scope(found, self._settings.scope)
         found = with_stuck(with_expected_ends(found, history.run_times, now), now, self._settings.stuck)
@@ -139,6 +144,11 @@ class Status:
         return lines[1:] if self._args.noheader else lines
 
 
+def _as_scheduled(pilot: Pilot) -> Pilot:
+    """Return a pilot with what its batch system has of it, and nothing that it or its node says."""
+    return dataclasses.replace(pilot, report=None, seen=None, contradictory=False, client=PAPER.name)
+
+
 def _accounts(accounts: Sequence[Account], wanted: PilotFilter, paper: Paper) -> list[str]:
     headings = [Heading(text, number=text != "account", cuttable=text == "account") for text in _ACCOUNT]
     rows = []
@@ -150,9 +160,9 @@ def _accounts(accounts: Sequence[Account], wanted: PilotFilter, paper: Paper) ->
     return [paper.styled("Accounts (cores)", BOLD), *lines, *left_out(missing, paper, "see --json")]
 
 
-def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
+def _pilots(rows: Sequence[Row], wanted: Sequence[Column], paper: Paper) -> list[str]:
     others = any(row.one.pilot.client != PAPER.name for row in rows)
-    columns = [one for one in columns_called(DEFAULT) if others or one.name != "client"]
+    columns = [one for one in wanted if others or one.name != "client"]
     headings = [
         Heading(
             column.heading,
@@ -175,6 +185,10 @@ COMMAND = Command(
         *filters("pilots"),
         option("--sort COLUMN[:desc]", "order of the pilots (default: account, user, node)"),
         option("--format COLUMN,...", "only these columns of the pilots, for programs"),
+        option(
+            "--scheduler-only",
+            "by what the batch system alone knows: run time, and when the last checkpoint was saved; no node is needed",
+        ),
         option("--noheader", "with --format: without the line of names"),
         option(
             "--watch DURATION",

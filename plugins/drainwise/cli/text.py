@@ -29,6 +29,7 @@ FORMATS = {
     "estimate": 1,
     "estimate of a log": 1,
     "simulation": 1,
+    "lease costs": 1,
 }
 """The version of each document that a command prints as JSON: docs/json.md.
 

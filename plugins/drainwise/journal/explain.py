@@ -137,7 +137,12 @@ def _room(order: Event) -> str:
 
 
 def _ways(order: Event) -> str:
-    named = {"leave": "leaving by itself", "cut": "being cut", "kill": "being killed"}
+    named = {
+        "leave": "leaving by itself",
+        "cut": "being cut",
+        "commit": "being cut after a checkpoint",
+        "kill": "being killed",
+    }
     return "; ".join(
         f"{named.get(text(way, 'kind'), 'another way')} by {clock(moment(way, 'deadline'))}"
         f" wastes {core_hours(whole(way, 'expected_waste'))}"

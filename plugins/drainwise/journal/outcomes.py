@@ -35,7 +35,7 @@ from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, values_in, whole
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Ending, Pilot
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE
+from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
 from drainwise.reclaim.history import PastOrder, PilotOutcome
 from drainwise.reclaim.settings import BROKEN_PROMISES
@@ -134,7 +134,9 @@ def was_stopped(order: OpenOrder, ending: Ending) -> bool:
     """Return whether its payloads were ended: by the batch system, or by its own stop before that."""
     if ending.vacated:
         return True
-    return ending.ended >= order.stop - _STOPS if order.kind == CUT else order.vacate > 0 and ending.ended >= order.stop
+    if order.kind in {CUT, COMMIT}:
+        return ending.ended >= order.stop - _STOPS
+    return order.vacate > 0 and ending.ended >= order.stop
 
 
 def _states_its_stop(order: OpenOrder, said: ClaimedValues, ended: int) -> bool:

@@ -154,9 +154,11 @@ def stricter(ads: Iterable[SiteAd | None]) -> SiteAd | None:
     deadlines = [ad.payload_deadline for ad in there if ad.payload_deadline is not None]
     parts = [ad.part for ad in there if ad.part is not None]
     answers = [ad.answer for ad in there if ad.answer is not None]
+    saves_by = [ad.checkpoint_by for ad in there if ad.checkpoint_by is not None]
     return SiteAd(
         any(ad.vacate_desired for ad in there),
         min(deadlines, default=None),
         part=max(parts, key=lambda part: part.cores, default=None),
         answer=max(answers, key=lambda answer: (answer.since, -answer.usable), default=None),
+        checkpoint_by=min(saves_by, default=None),
     )

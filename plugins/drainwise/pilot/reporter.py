@@ -13,7 +13,7 @@ from drainwise.pilot.decide.estimates import move_overdue
 from drainwise.pilot.decide.lease import Lease, ReturnedCores, SiteOrders, lease_from
 from drainwise.pilot.decide.payload import LONGEST, Payload
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.decide.workload import RestingValues, Workload, report_of, running_since
+from drainwise.pilot.decide.workload import Checkpoint, RestingValues, Workload, report_of, running_since
 
 
 def _to_standard_error(line: str) -> None:
@@ -107,6 +107,22 @@ class PilotReporter:
         if not abs(expected_end - now) <= LONGEST:
             raise UsageError(f"payload {name!a}: expected end {expected_end}: expected a UNIX time")
         self._workload.move(name, expected_end)
+        self._report(now)
+
+    def checkpoint(
+        self, name: str, following: float | None = None, seconds: float | None = None, restart: float = 0.0
+    ) -> None:
+        """Report that a payload has saved its work now: ended, it loses no more than what it does since.
+
+        following: when it saves next, UNIX s, where that is known. seconds: that saving takes, where it does so by the
+        time `checkpoint_by` of `orders`. restart: core-seconds to begin again from there. Raises: UsageError when none
+        of that name runs, or for numbers that cannot be.
+        """
+        now = self._clock()
+        times = restart, seconds or 0.0, 0.0 if following is None else following - now
+        if not all(0 <= one <= LONGEST for one in times):
+            raise UsageError(f"payload {name!a}: checkpoint: expected a UNIX time ahead, and seconds of 0 or more")
+        self._workload.save(name, Checkpoint(now, following, seconds, restart))
         self._report(now)
 
     def heartbeat(self) -> None:

@@ -1,4 +1,4 @@
-"""THE table of the attributes a pilot may state, the paper's nine and four more, and the names around them.
+"""THE table of the attributes a pilot may state, the paper's nine and eight more, and the names around them.
 
 One row per attribute; every other module takes names, types and scaling from here.
 `.pilot.ad` states work in 1024ths of the whole lease, `$JOBSTATUS` in absolute cores and core-seconds.
@@ -23,6 +23,9 @@ RETURN_CORES = "RETURN_CORES"
 RETURN_BY = "RETURN_BY"
 RETURN_CHUNK = "RETURN_CHUNK"
 RETURN_SEEN = "RETURN_SEEN"
+CHECKPOINT_DESIRED = "CHECKPOINT_DESIRED"
+"""In `.site.ad`: whether the pilot is to save its work, if it can do so on demand; with each order."""
+CHECKPOINT_BY = "CHECKPOINT_BY"
 USABLE_CORES = "USABLE_CORES"
 HELD_CORES = "HELD_CORES"
 SITE_AD_RUN = "SITE_AD_RUN"
@@ -48,7 +51,7 @@ PRIORITY = "priority"
 FLAG = "flag"
 """True or False."""
 COUNT = "count"
-"""A whole number of cores or MiB, never scaled, the same in both files."""
+"""A whole number of cores, MiB, seconds or core-seconds, never scaled, the same in both files."""
 CURVE = "curve"
 """Text of `waste_curve`, the same in both files."""
 
@@ -85,6 +88,10 @@ ATTRIBUTES = (
     Attribute("RETURNED_CORES", "returned_cores", "returned_cores", "PilotReturnedCpus", COUNT),
     Attribute("RETURNED_MEMORY", "returned_memory", "returned_memory", "PilotReturnedMemory", COUNT),
     Attribute("RETURNED_SINCE", "returned_since", "returned_since", "PilotReturnedSince", TIME),
+    Attribute("LAST_CHECKPOINT", "last_checkpoint", "last_checkpoint", "PilotLastCheckpoint", TIME),
+    Attribute("NEXT_CHECKPOINT", "next_checkpoint", "next_checkpoint", "PilotNextCheckpoint", TIME),
+    Attribute("CHECKPOINT_SECONDS", "checkpoint_seconds", "checkpoint_seconds", "PilotCheckpointSeconds", COUNT),
+    Attribute("RESTART_COST", "restart_cost", "restart_cost", "PilotRestartCost", COUNT),
 )
 """The nine rows in the order of the paper's table 1, then the optional ones that the paper does not have."""
 

@@ -66,6 +66,9 @@ class PilotReport:
     exp_waste_curve: optional, see `waste_curve`; what it states is bounded by whoever calculates with it.
     returned_cores, returned_memory (MiB), returned_since (UNIX s, of this statement): see `partial_return`; None of a
     pilot that cannot return a part.
+    last_checkpoint: until when the work of all running payloads is saved, next_checkpoint: when they save next, UNIX s.
+    checkpoint_seconds: to save on demand, restart_cost: core-seconds to begin again from there; None of all four of a
+    pilot that saves nothing.
     source: which file said so. A value that is not known is None.
     """
 
@@ -83,6 +86,10 @@ class PilotReport:
     returned_cores: int | None = None
     returned_memory: int | None = None
     returned_since: int | None = None
+    last_checkpoint: int | None = None
+    next_checkpoint: int | None = None
+    checkpoint_seconds: int | None = None
+    restart_cost: int | None = None
     source: str = PILOT_AD
 
     @classmethod
@@ -130,6 +137,8 @@ def _contradiction(report: PilotReport, latest: int) -> str:
     last, last_max = report.last_exp_job_end, report.last_max_job_end
     if start is not None and start > latest:
         return "last job start lies in the future"
+    if report.last_checkpoint is not None and report.last_checkpoint > latest:
+        return "last checkpoint lies in the future"
     if first is not None and last is not None and first > last:
         return "first expected end is after the last"
     if last is not None and last_max is not None and last > last_max:
@@ -213,6 +222,10 @@ def bounded(report: PilotReport, cores: int, job_start: int, lease_end: int | No
         None if report.returned_cores is None else max(0, min(cores - 1, report.returned_cores)),
         report.returned_memory,
         report.returned_since,
+        None if report.last_checkpoint is None else min(now, max(job_start, report.last_checkpoint)),
+        report.next_checkpoint,
+        report.checkpoint_seconds,
+        report.restart_cost,
         report.source,
     )
 

@@ -8,10 +8,14 @@ from drainwise.common.local_file import replace_file
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import (
+    ATTRIBUTES,
+    CHECKPOINT_BY,
+    CHECKPOINT_DESIRED,
     COUNT,
     FLAG,
     HELD_CORES,
     PAYLOAD_DEADLINE,
+    PILOT_AD,
     RETURN_BY,
     RETURN_CHUNK,
     RETURN_CORES,
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 SITE_AD_LIMIT = 4096
 """Bytes the file may hold."""
 
+_SAVING = next(row for row in ATTRIBUTES if row.field == "checkpoint_seconds")
 _RUN_SIGNS = b"0123456789@"
 _LONGEST_RUN = 32
 
@@ -54,6 +59,8 @@ _KINDS = {
     RETURN_SEEN: TIME,
     USABLE_CORES: COUNT,
     HELD_CORES: COUNT,
+    CHECKPOINT_DESIRED: FLAG,
+    CHECKPOINT_BY: TIME,
 }
 _ROWS = {
     SITE_AD_RUN.encode(): (SITE_AD_RUN, _run),
@@ -66,7 +73,8 @@ class SiteAd:
     """The paper's table 2. vacate_desired: start draining. payload_deadline: the lease's new end, UNIX s, or None.
 
     run: the run of a job that it is for, job and start (`17@1795248000`), "" where it lies in a place of that job's.
-    part, answer: of a partial return, which the paper does not have.
+    part, answer: of a partial return, which the paper does not have. checkpoint_by: until when the pilot is asked to
+    save its work, UNIX s; None where it is not. Who states how long that takes is asked with each order.
     """
 
     vacate_desired: bool
@@ -74,6 +82,7 @@ class SiteAd:
     run: str = ""
     part: PartialReturn | None = None
     answer: Acknowledgement | None = None
+    checkpoint_by: int | None = None
 
 
 def site_ad_text(ad: SiteAd) -> bytes:
@@ -85,6 +94,8 @@ def site_ad_text(ad: SiteAd) -> bytes:
         values |= {RETURN_CORES: part.cores, RETURN_BY: part.by, RETURN_CHUNK: part.chunk if part.chunk > 1 else None}
     if answer is not None:
         values |= {RETURN_SEEN: answer.since, USABLE_CORES: answer.usable, HELD_CORES: answer.held}
+    if ad.checkpoint_by is not None:
+        values |= {CHECKPOINT_DESIRED: True, CHECKPOINT_BY: ad.checkpoint_by}
     return "".join(f"{name} = {value}\n" for name, value in values.items() if value is not None).encode("ascii")
 
 
@@ -101,8 +112,9 @@ def write_site_ad(
     is the time of the order; one that the user deleted, changed or replaced by something else is written again. Raises
     FeatureError.
     """
-    wanted = site_ad_text(SiteAd(vacate_desired, payload_deadline, "", part, answer))
     with JobDirectory(directory, SITE_AD) as dir_fd:
+        save_by = payload_deadline if vacate_desired and _saves_on_demand(dir_fd) else None
+        wanted = site_ad_text(SiteAd(vacate_desired, payload_deadline, "", part, answer, save_by))
         try:
             if read_file(dir_fd, SITE_AD, posix.geteuid(), SITE_AD_LIMIT)[0] == wanted:
                 return False
@@ -110,6 +122,18 @@ def write_site_ad(
             pass  # absent, or nothing we wrote: the rename puts ours in its place
         replace_file(SITE_AD, wanted, dir_fd)
     return True
+
+
+def _saves_on_demand(dir_fd: int) -> bool:
+    """Decide whether the pilot whose directory this is, or whose `$JOBSTATUS`, states how long saving takes."""
+    for name, row in ((PILOT_AD, _SAVING.ad_name), (_SAVING.status_name, "")):
+        try:
+            data = read_file(dir_fd, name, posix.geteuid(), SITE_AD_LIMIT)[0]
+        except RefusedFile:
+            continue
+        if not row or known_values(data, {row.encode(): (row, READ[COUNT])}).get(row) is not None:
+            return True
+    return False
 
 
 def remove_site_ad(directory: int | str) -> bool:
@@ -159,5 +183,7 @@ def parse_site_ad(data: bytes) -> tuple[SiteAd | None, str]:
         unsound += odd
         answer = None if odd else Acknowledgement(values[RETURN_SEEN], values[USABLE_CORES], values.get(HELD_CORES))
     run = values.get(SITE_AD_RUN) or ""
-    ad = SiteAd(values[VACATE_DESIRED], values.get(PAYLOAD_DEADLINE), run, part, answer)
+    save_by = values.get(CHECKPOINT_BY) if values.get(CHECKPOINT_DESIRED) else None
+    unsound += [CHECKPOINT_BY] if values.get(CHECKPOINT_DESIRED) and save_by is None else []
+    ad = SiteAd(values[VACATE_DESIRED], values.get(PAYLOAD_DEADLINE), run, part, answer, save_by)
     return ad, f"no sound {unsound[0]}" if unsound else ""

@@ -51,6 +51,8 @@ class Pilot:
     0 where it cannot, or where its batch system could not lend them.
     `traits` are texts of its job, by the keys of a site's conditions (`facts.scope_rules`): compared, never shown.
     `min_age` is the agent's own: it may be ordered so many seconds after its start, None where that is as for all.
+    `saved` is when what it had done last was saved by a checkpoint, `next_save` when the next should be, as far as its
+    batch system tells: None where it does not. The job's owner may be able to set both, so they count as its claims do.
     `asked` is how many of its lease it is asked to have returned in all, 0 where no such wish stands.
     """
 
@@ -82,6 +84,8 @@ class Pilot:
     asked: int = 0
     traits: tuple[tuple[str, tuple[str, ...]], ...] = ()
     min_age: int | None = None
+    saved: int | None = None
+    next_save: int | None = None
 
     @property
     def returning(self) -> int:

@@ -1,6 +1,7 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 6; a pilot has `identity` only where that is known, and numbers of cores that it returns only where it can.
+Version 6; a pilot has `identity`, `saved` and `next_save` only where that is known, and numbers of cores that it
+returns only where it can.
 Versions 1 to 5 are read too: none knows a pilot's `client`; 1 to 4 no `pieces`; 1 to 3 have no `kinds`, `places`,
 `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say
 principal for account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s,
@@ -29,7 +30,12 @@ from drainwise.pool.job_kinds import JobKind, Place
 
 FORMAT, VERSION = "drainwise snapshot", 6
 
-_SINCE_NINE = {"exp_waste_curve": None, "returned_cores": None, "returned_memory": None, "returned_since": None}
+_SINCE_NINE = dict.fromkeys(
+    (
+        *("exp_waste_curve", "returned_cores", "returned_memory", "returned_since"),
+        *("last_checkpoint", "next_checkpoint", "checkpoint_seconds", "restart_cost"),
+    )
+)
 """What reports in earlier snapshots have not got."""
 
 _KINDS = {"str": "text", "int": "int", "float": "number", "bool": "bool", "Observation": "text"}
@@ -175,7 +181,15 @@ def _form(facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | No
 
 _form(Piece)
 # What is the agent's own is not saved.
-_AS_WITHOUT = {"seen": None, "identity": None, "returned": 0, "can_return": 0, "asked": 0}
+_AS_WITHOUT = {
+    "seen": None,
+    "identity": None,
+    "returned": 0,
+    "can_return": 0,
+    "asked": 0,
+    "saved": None,
+    "next_save": None,
+}
 _PILOT = _form(Pilot, "heard unanswered reserved traits min_age", _AS_WITHOUT)
 _ACCOUNT = _form(Account)
 _form(JobKind, "barred at", {"planned": []})
@@ -219,6 +233,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
             *(facts(one), None if one.report is None else said(one.report), one.holds and parts(one.holds)),
             *(() if one.seen is None else (observation_text(one.seen),)),
             *((one.returned, one.can_return, one.asked) if one.returned or one.can_return or one.asked else ()),
+            *(() if one.saved is None else (one.saved, one.next_save)),
             [(it.node, it.place, parts(it.holds)) for it in one.pieces],
         )
         for one in snapshot.pilots

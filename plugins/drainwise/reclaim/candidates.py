@@ -28,6 +28,8 @@ LEAVE = "leave"
 """Ordered to drain, it leaves by itself before the deadline."""
 CUT = "cut"
 """Ordered to drain, it is cut at the deadline."""
+COMMIT = "commit"
+"""Likewise, and the deadline is right after the next time that it saves its work."""
 KILL = "kill"
 """Ended at once, or after the site's shortest notice."""
 PUBLISHED = "published"
@@ -159,12 +161,12 @@ def _candidate(
     standing, rule = standing_of(pilot, now, settings.heartbeat_limit)
     if (share := float(it.doubt)) > 0:
         rule = doubt_in_words(history.trust[pilot.user], share)
-    remaining, draining_waste, kill_waste, leave, leave_deadline, cut, cut_deadline, kill = figures
+    remaining, draining_waste, kill_waste, leave, leave_deadline, cut, cut_deadline, kill, commits = figures
     report, at_once = pilot.report if it.believed else None, now + settings.notice
     last = None if report is None else report.last_max_job_end
     ways = (
         (LEAVE, leave, leave_deadline, now + remaining),
-        (CUT, cut, cut_deadline, cut_deadline),
+        (COMMIT if commits else CUT, cut, cut_deadline, cut_deadline),
         (KILL, kill, at_once, at_once),
     )
     options = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in ways if waste < math.inf]
@@ -192,13 +194,17 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
         rule += f"{client.name} stops by itself {duration(client.stops_before)} before its deadline; "
     elif client.name != PAPER.name:
         rule += f"{client.name} drains; " if client.drains else f"{client.name} goes on until SIGTERM; "
+    if option.kind == COMMIT:
+        return f"{rule}cut in {back}, right after its next checkpoint: {waste} idle until then or lost"
     if candidate.remaining is None and candidate.standing == OBSERVED and option.kind != KILL:
         return f"{rule}cut in {back}: at most {waste}: what a kill loses now, and {pilot.cores} cores until then"
     if candidate.remaining is None and candidate.standing != OBSERVED:
-        run = duration(max(0, option.deadline - pilot.started))
+        since = max(pilot.started, min(now, pilot.saved or 0))
+        run = duration(max(0, option.deadline - since))
         when = "killed" if option.kind == KILL else "if it is cut then"
         unknown = "" if candidate.rule else "not believed; "
-        return f"{unknown}{rule}{pilot.cores} cores x {run} run time = {waste}, {when}"
+        what = "run time" if since == pilot.started else "since its last checkpoint"
+        return f"{unknown}{rule}{pilot.cores} cores x {run} {what} = {waste}, {when}"
     if option.kind == KILL:
         return f"{rule}killed: {waste} of running payloads lost"
     if option.kind == CUT:

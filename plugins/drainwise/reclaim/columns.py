@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.waste import at_least, at_most
-from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, OBSERVED, SILENT, standing_and_rule
+from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, OBSERVED, SILENT, PilotReport, standing_and_rule
 from drainwise.pilotad.values import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
@@ -51,6 +51,9 @@ class Columns:
     more. doubt: see `trust`. vacate: how long before its
     deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
     from starting payloads. broken: the probability that it does not leave as it says.
+    saved: until when its work is saved, UNIX s, its start where it is not: by its batch system, or by itself. restart:
+    core-seconds to begin again from there. next_save: when the next save should begin, UNIX s; infinite where that is
+    not known. writing: s that one on demand takes, infinite where it makes none.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
     lost core-seconds of each point of `pilotad.waste_curve`, one row after the other, NaN where it states none.
     """
@@ -73,6 +76,10 @@ class Columns:
     broken: Real
     heartbeat: Real
     seen: Mask
+    saved: Real
+    restart: Real
+    next_save: Real
+    writing: Real
     curve: Real
 
     def __len__(self) -> int:
@@ -167,6 +174,25 @@ def _with_bounds(it: Columns, now: int) -> Columns:
     return dataclasses.replace(it, priority_factor=priority, **_bounded(it, it.cores, it.started, it.lease_end, now))
 
 
+def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> tuple[float, float, float, float]:
+    """Return the four values of what is saved; report: what it says, None where that is not believed.
+
+    What the batch system tells of the next save is for a job that goes on until it has saved.
+    """
+    said = report.last_checkpoint if report is not None else None
+    saved = max(pilot.started, min(now, max(pilot.saved or 0, said or 0)))
+    following, writing, restart = pilot.next_save, None, None
+    if report is not None:
+        following = following if report.next_checkpoint is None else report.next_checkpoint
+        writing, restart = report.checkpoint_seconds, report.restart_cost if said is not None else None
+    return (
+        float(saved),
+        float(min(restart or 0, pilot.cores * max(0, saved - pilot.started))),
+        math.inf if following is None or following < now else float(following),
+        math.inf if writing is None else float(writing),
+    )
+
+
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 _NO_CURVE = (math.nan,) * 3 * MOST_POINTS
 _DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
@@ -192,5 +218,6 @@ def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) ->
         history.broken.get(pilot.user, BROKEN_PROMISES),
         values.heartbeat,
         values is not _NO_CLAIMS and not is_believed,
+        *_saves(pilot, report, now),
         tuple(value for point in whole for value in point) or _NO_CURVE,
     )

@@ -1,9 +1,10 @@
 """Calculate the metrics of many pilots at once, and the expected waste of each way to end each of them.
 
-Per pilot there are three ways, and the cores must be back within the horizon, else a way does not count:
+Per pilot there are four ways, and the cores must be back within the horizon, else a way does not count:
   kill   after the site's shortest notice;
   leave  ordered to drain, it leaves by itself when its last payload ends, with the whole margin before its deadline;
          what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
+  commit a cut right after the next time that the pilot saves its work, by itself or because the order asks it to;
   cut    ordered to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
          worth it (`Claims.best_cut`), or where nobody is killed at once when the least grace is over, or at the limit,
          whatever should waste least.
@@ -38,9 +39,19 @@ from drainwise.reclaim.settings import ReclaimSettings
 
 if TYPE_CHECKING:
     from drainwise.facts.waste import Quantity
-    from drainwise.reclaim.choose.problem import Real
+    from drainwise.reclaim.choose.problem import Mask, Real
 
-FIGURES = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
+FIGURES = (
+    "remaining",
+    "draining_waste",
+    "kill_waste",
+    "leave",
+    "leave_deadline",
+    "cut",
+    "cut_deadline",
+    "kill",
+    "commits",
+)
 """Those of each pilot, in the order of `row_of_figures`."""
 _OFF_PER_DAY = 0.2
 """How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
@@ -90,8 +101,8 @@ class Figures:
 
     remaining, draining_waste and kill_waste are the metrics; of a pilot that is not believed remaining and draining
     waste are NaN. leave, cut and kill are what the three ways waste, infinite where a way does not count; the deadlines
-    are those of the orders (UNIX s). notice: until a kill, s. waiting_cost: wasted core-seconds that a core-second of
-    waiting for the cores is worth.
+    are those of the orders (UNIX s). commits: the cut is right after a save. notice: until a kill, s. waiting_cost:
+    wasted core-seconds that a core-second of waiting for the cores is worth.
     """
 
     now: int
@@ -106,6 +117,7 @@ class Figures:
     cut: Real
     cut_deadline: Real
     kill: Real
+    commits: Mask
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -159,7 +171,7 @@ def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures
 
 
 def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Quantity, ...]:
-    """Return the eight columns of `Figures` in their order, at `now` (UNIX s); of one pilot eight numbers."""
+    """Return the nine columns of `Figures` in their order, at `now` (UNIX s); of one pilot nine numbers."""
     left = bounded_remaining(it.last_exp_job_end, now, it.lease_end)
     drain = _rounded(
         bounded_draining_waste(it.cores, it.used_cpu, it.first_exp_job_end, it.add_final_exp_waste, now, it.lease_end)
@@ -201,13 +213,20 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
         leave = where(stated & in_time, curve.waste(at_least(leave_deadline - it.vacate, now)), leave)
         found, moment = curve.least(earliest, limit)
         cut, cut_deadline = where(stated, found, cut), where(stated, moment, cut_deadline)
+    commits = it.cores < 0
+    if _any_of(saves(it)):
+        for end in after_saves(it, now):
+            moment = at_most(at_least(_rounded_up(end), earliest), limit)
+            saved = wasted_after_save(it, now, at_least(moment - it.vacate, now))
+            commits = commits | (saved < cut)
+            cut, cut_deadline = at_most(cut, saved), where(saved < cut, moment, cut_deadline)
     end = now + settings.notice
     killed = _everywhere(math.inf, it.cores) if settings.drain_only else kill
     if settings.notice and not settings.drain_only:
         killed = lost_by_kill(it, end) + where(it.believed, _rounded((it.cores - it.used_cpu) * settings.notice), 0.0)
     if _any_of(it.doubt > 0):
         leave, cut, killed = (
-            _rounded(claim + it.doubt * at_least(most_lost(it, until) - claim, 0))
+            _rounded(claim + it.doubt * at_least(uncommitted_run(it.cores, it.started, until) - claim, 0))
             for claim, until in ((leave, leave_deadline), (cut, cut_deadline), (killed, end))
         )
     return (
@@ -219,6 +238,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
         cut,
         cut_deadline,
         killed,
+        commits,
     )
 
 
@@ -227,7 +247,14 @@ def cut_wastes(it: Columns, now: int, deadline: Real, margin: int) -> Quantity:
     found = cut_at(it, now, deadline, margin)
     if _any_of(stated := has_curve(it)):
         found = where(stated, StatedCurve(it, now).waste(at_least(deadline - it.vacate, now)), found)
+    if _any_of(saves(it)):
+        found = at_most(found, wasted_after_save(it, now, at_least(deadline - it.vacate, now)))
     return found
+
+
+def saves(it: Columns) -> Quantity:
+    """Return who is known to save its work, by itself or on demand."""
+    return (it.next_save < math.inf) | (it.writing < math.inf)
 
 
 def has_curve(it: Columns) -> Quantity:
@@ -277,15 +304,50 @@ class StatedCurve:
         return least, best
 
 
+_LATE_SAVE, _LEAST_LATE = 0.05, 15
+"""A save is waited for a part of the time between two longer than it should take, and at least so many seconds."""
+
+
+def _saves(it: Columns) -> tuple[Quantity, Quantity, Quantity]:
+    """Return how long one takes on demand (0 where that is not known), the time between two, how late one may come."""
+    period = at_least(it.next_save - it.saved, 1.0)
+    return where(it.writing < math.inf, it.writing, 0.0), period, at_least(period * _LATE_SAVE, _LEAST_LATE)
+
+
+def after_saves(it: Columns, now: int) -> tuple[Quantity, Quantity]:
+    """Return the first deadlines after a save of its own of each, and after one on demand; infinite for none."""
+    writing, _, late = _saves(it)
+    return it.next_save + writing + late + it.vacate, now + it.writing + _LEAST_LATE + it.vacate
+
+
+def wasted_after_save(it: Columns, now: int, stopped: Real) -> Quantity:
+    """Return what each wastes that is stopped then (UNIX s) and saves before; infinite for who does not.
+
+    Its cores are taken to write for as long as that takes on demand, and what idles until then idles as it drains. What
+    it does after its last save is lost. That the save does not come is a part of it.
+    """
+    writing, period, late = _saves(it)
+    ready = stopped - late - writing - it.next_save
+    by_itself, asked = ready >= 0, now + it.writing + _LEAST_LATE <= stopped
+    after = where(by_itself, where(by_itself, ready, 0.0) % where(by_itself, period, 1.0) + late, math.inf)
+    after = at_most(after, where(asked, float(_LEAST_LATE), math.inf))
+    idle = where(it.believed & _negated(it.draining), claims_of(it).cut_waste(now, stopped)[0], 0.0)
+    killed = lost_by_kill(it, stopped)
+    lost = at_most(it.cores * (writing + after) + it.restart, killed)
+    return where(by_itself | asked, _rounded(idle + lost + it.broken * (killed - lost)), math.inf)
+
+
 def most_lost(it: Columns, until: Real | int) -> Quantity:
     """Return the most that can be lost, by what the batch system itself knows, when the pilot ends then."""
-    return at_least(uncommitted_run(it.cores, it.started, until), 0.0)
+    since_save = uncommitted_run(it.cores, it.saved, until) + it.restart
+    return at_least(at_most(uncommitted_run(it.cores, it.started, until), since_save), 0.0)
 
 
 def lost_by_kill(it: Columns, end: Real | int) -> Quantity:
     """Return the kill waste when the pilot ends at `end` (UNIX s)."""
     claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
-    return _rounded(where(it.believed | it.seen, claimed, most_lost(it, end)))
+    most = most_lost(it, end)
+    return _rounded(where(it.believed | it.seen, at_most(claimed + it.restart, most), most))
 
 
 def goes_on_starting(it: Columns) -> Quantity:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from drainwise.reclaim.quota import Balance
 
 _WHOSE = ("run", "name", "node", "account", "user", "cores")
-_NUMBERS = ("gpus", "returned", "can_return", "asked")
-"""Of a pilot with GPUs, and of one that can return a part of its cores: each shown where it is not 0."""
+_NUMBERS = ("gpus", "returned", "can_return", "asked", "saved", "next_save")
+"""Of a pilot with GPUs, of one that can return a part of its cores, of one that saves its work: each shown where it is
+known and not 0.
+"""
 
 
 def _some(one: object, *names: str) -> dict[str, object]:

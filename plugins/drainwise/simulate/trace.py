@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
 from drainwise.common.printable import printable
-from drainwise.estimate.records.record import LONGEST_LINE, NO_CORES, opened
+from drainwise.estimate.records.record import LONGEST_LINE, NO_CORES, opened, skipped_words
 from drainwise.estimate.records.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
 from drainwise.facts.errors import UsageError
 
@@ -101,14 +101,6 @@ def trace_in(stream: BinaryIO, name: str) -> Trace:
     begin = jobs[0].submit
     shifted = tuple(job._replace(submit=job.submit - begin) for job in jobs) if begin else tuple(jobs)
     return Trace(name, shifted, tuple(header), skipped)
-
-
-def skipped_words(skipped: Counter[str]) -> str:
-    """Return what was left out and why, for a line; "" when nothing was."""
-    if not skipped:
-        return ""
-    reasons = sorted(skipped.items(), key=lambda pair: (-pair[1], pair[0]))
-    return f" {sum(skipped.values())} skipped: " + ", ".join(f"{count} {reason}" for reason, count in reasons)
 
 
 def largest_owner(jobs: Sequence[TraceJob], owner: Callable[[TraceJob], str]) -> tuple[str, float]:

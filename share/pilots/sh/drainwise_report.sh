@@ -3,6 +3,8 @@
 #
 #   drainwise_report.sh watch CORES $$ &                       once, in the directory in which the site started the job
 #   drainwise_report.sh payload CORES EXPECTED MAXIMUM PID...  a payload has begun: seconds it should take, and may take
+#   drainwise_report.sh checkpoint PID [NEXT]                  the payload of that process has saved its work, and will
+#                                                              again in so many seconds
 #   drainwise_report.sh draining yes|no                        whether no further payload will begin; no at first
 #
 # `watch` writes .pilot.ad there, and $JOBSTATUS where the site names it: when a payload begins or has ended, and each
@@ -41,6 +43,14 @@ payload() {
   mkdir -p "$known" && echo "$line" >"$known/.$first" && mv "$known/.$first" "$known/$first"
 }
 
+# What a payload lost before is saved: `@WHEN:NEXT` stands behind its processes.
+checkpoint() {
+  file=$known/$1.$(birth "$1") now=$(date +%s)
+  [ -f "$file" ] || wrong "checkpoint $1: no payload was told with this process first"
+  line="$(sed 's/ @[0-9:]*//' "$file") @$now:${2:+$((now + $2))}"
+  echo "$line" >"$known/.saved" && mv "$known/.saved" "$file"
+}
+
 # Forget what has ended; a payload that runs beyond what was expected ends a minute and a tenth of its time later.
 look_after() {
   for file in "$known"/*; do
@@ -69,6 +79,11 @@ figures() {
     $1 > 0 && $2 > 0 {
       n++; c[n] = $1; s[n] = $2 < now ? $2 : now; x[n] = $2 + $3; used += $1
       if (x[n] < now) x[n] = now
+      if (match($0, /@[0-9]+:[0-9]*/)) {
+        split(substr($0, RSTART + 1, RLENGTH - 1), at, ":"); s[n] = at[1] > now ? now : at[1]; kept++
+        if (kept == 1 || s[n] < saved) saved = s[n]
+        if (at[2]) { coming++; if (at[2] > following) following = at[2] }
+      }
       if ($2 + $4 > most) most = $2 + $4
       if (s[n] > e) e = s[n]
       if (n == 1 || x[n] < h) h = x[n]
@@ -85,6 +100,8 @@ figures() {
       say("ADD_UNCOM_TIME1k", "add_uncom_time", lost, 0)
       say("ADD_FINAL_EXP_WASTE1k", "add_final_exp_waste", lease * (g - h) - busy, 0)
       say("PRIORITY_FACTOR", "priority_factor", 0, 1)
+      if (n && kept == n) say("LAST_CHECKPOINT", "last_checkpoint", saved, 1)
+      if (n && coming == n) say("NEXT_CHECKPOINT", "next_checkpoint", following, 1)
       print "CAN_POSTPONE_LAST_JOB can_postpone_last_job", stays, stays
     }'
 }
@@ -95,6 +112,7 @@ status() {
   (
     if command -v flock >/dev/null; then flock -w 1 9 || exit 0; fi
     : >"$JOBSTATUS/used_CPU"
+    rm -f "$JOBSTATUS/last_checkpoint" "$JOBSTATUS/next_checkpoint"
     used=0
     while read -r _ name _ value; do
       if [ "$name" = used_CPU ]; then used=$value; else echo "$value" >"$JOBSTATUS/$name" || exit 0; fi
@@ -144,7 +162,11 @@ case "${1-} ${2-}" in
   shift
   payload "$@"
   ;;
+"checkpoint "*)
+  is_number "${2-}" && is_number "${3:-0}" || wrong "checkpoint ${2-} ${3-}: expected PID [NEXT], whole numbers"
+  checkpoint "$2" "${3-}"
+  ;;
 "draining yes") mkdir -p "$known" && : >"$known/.draining" ;;
 "draining no") rm -f "$known/.draining" ;;
-*) wrong "expected watch CORES [PID], payload CORES EXPECTED MAXIMUM PID... or draining yes|no" ;;
+*) wrong "expected watch CORES [PID], payload CORES EXPECTED MAXIMUM PID..., checkpoint PID [NEXT] or draining yes|no" ;;
 esac

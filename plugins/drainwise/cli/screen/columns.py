@@ -104,6 +104,11 @@ def _of_report(name: str) -> Callable[[Row], Value]:
     return lambda row: getattr(row.one.pilot.report, name, None)
 
 
+def _since_save(row: Row) -> int | None:
+    saved = row.one.pilot.saved
+    return None if saved is None else row.now - saved
+
+
 def _time_left(row: Row) -> int | None:
     pilot = row.one.pilot
     ends = [end for end in (pilot.deadline, pilot.lease_end) if end is not None]
@@ -150,6 +155,7 @@ COLUMNS = (
     Column("status", "state", "its state, and how long it has to go after an order", _state_and_time),
     _number("started", "started", "start of its run, UNIX seconds", lambda row: row.one.pilot.started),
     _seconds("elapsed", "elapsed", "time since its start", lambda row: row.now - row.one.pilot.started),
+    _seconds("saved", "saved", "time since its last checkpoint, as far as its batch system tells", _since_save),
     _seconds("timeleft", "time left", "time until its deadline or the end of its lease", _time_left),
     _number("leaseend", "lease end", "end of its lease, UNIX seconds", lambda row: row.one.pilot.lease_end),
     _number("deadline", "deadline", "the deadline of its order, UNIX seconds", lambda row: row.one.pilot.deadline),

@@ -1,4 +1,5 @@
-"""Who sent the pilots of a pool: beside each snapshot the access points are asked for jobs that are not yet known.
+"""What access points tell of the pilots of a pool, beside each snapshot: who sent those that are not yet known, and
+when those that checkpoint by themselves (`checkpoint_exit_code`) last did so.
 
 Users set some of these attributes, to expressions as well, and HTCondor follows all names in an expression that it
 hands out: one that doubles itself forty times keeps it busy for ever. So the slots do not tell (STARTD_JOB_ATTRS was
@@ -26,7 +27,7 @@ from drainwise.common.bounded_call import BoundedCall, each_within
 from drainwise.facts.client_rules import ATTRIBUTE
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import COLLECTOR, classad2, htcondor2, literals, query
-from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text
+from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text, whole
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules, PilotIdentity, identity_of
 
@@ -43,6 +44,9 @@ pattern for all, since a schedd compiles it for each job; no backslash, which HT
 """
 _BEGUN = "JobStatus >= 2 && JobStatus != 5 && JobCurrentStartDate >= {}"
 
+CHECKPOINTS = ("JobCurrentStartDate", "TransferOutFinished", "CommittedTime", "CheckpointNumber", "NumJobStarts")
+"""Of a job that checkpoints. The shadow sends the time of a transfer at once, the others with its next update."""
+
 _LARGEST = 10**18
 
 
@@ -50,6 +54,21 @@ def constraint(attributes: Sequence[str], since: int) -> str:
     """Return the constraint for running jobs that have begun since then (UNIX s) and whose attributes are plain."""
     written = ", ".join(f'unparse({name}), ";"' for name in attributes)
     return f"{_BEGUN.format(since)} && {_PLAIN % (len(attributes), written)}"
+
+
+def checkpoints_in(ad: Ad) -> tuple[int, int | None] | None:
+    """Return when a job was last saved in this run and when it should be next, UNIX s; None where it was not.
+
+    CommittedTime and CheckpointNumber count earlier runs, too: of them only the mean time between two is taken, and
+    what is committed in the first run. Each is wall clock time, suspended or not, so that CommittedSuspensionTime moves
+    no moment.
+    """
+    start, sent, committed, number, starts = (whole(ad, name) for name in CHECKPOINTS)
+    if not start or number is None:
+        return None
+    first = start + committed if committed and starts is not None and starts <= 1 else start
+    saved = max(first, sent or 0)
+    return (saved, saved + committed // (number + 1) if committed else None) if saved > start else None
 
 
 def identity_in(ad: Ad, rules: IdentityRules) -> PilotIdentity | None:
@@ -85,6 +104,7 @@ NOT_TOLD = "what the site's scope asks of its job is not known yet: its access p
 """The reason of a pilot that cannot be ordered for that."""
 
 _Jobs = dict[str, "PilotIdentity | None"]
+_Saved = tuple[int, "int | None"]
 _Traits = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -92,13 +112,15 @@ _Traits = tuple[tuple[str, tuple[str, ...]], ...]
 class JobsTold:
     """What access points told: who sent each job, by GlobalJobId, and the names of who answered and who did not.
 
-    traits: of each job the attributes that the site's scope asks for, as far as it has them as plain values.
+    traits: of each job the attributes that the site's scope asks for, as far as it has them as plain values. saved: see
+    `checkpoints_in`.
     """
 
     jobs: _Jobs = field(default_factory=dict)
     traits: Mapping[str, _Traits] = field(default_factory=dict)
     answered: frozenset[str] = frozenset()
     silent: Mapping[str, str] = field(default_factory=dict)
+    saved: Mapping[str, _Saved] = field(default_factory=dict)
 
 
 class Identities:
@@ -110,6 +132,7 @@ class Identities:
     def __init__(self, rules: IdentityRules, attributes: Sequence[str] = ()) -> None:
         self._rules, self._attributes = rules, tuple(attributes)
         self._traits: dict[str, _Traits] = {}
+        self._saved: dict[str, _Saved] = {}
         self.known: _Jobs = {}
         self._since: dict[str, int] = {}
         """By access point the start, in UNIX s, of the jobs that are asked for next."""
@@ -150,12 +173,17 @@ class Identities:
                 self.known[job] = None  # it has no such job, or not any more
             else:
                 unknown[access_point] = min(unknown[access_point], pilot.started)
+        saved = {**self._saved, **told.saved}
+        self._saved = {job: saved[job] for pilot in snapshot.pilots if (job := job_of(pilot.run)) in saved}
         self._traits = {job: traits[job] for job in self.known if job in traits}
         self._since.update((name, unknown[name] - _LATE) for name in told.answered)
 
     def _identified(self, pilot: Pilot) -> Pilot:
         job = job_of(pilot.run)
         identity = self.known.get(job)
+        saved, following = self._saved.get(job, (0, None))
+        if saved > pilot.started:
+            pilot = replace(pilot, saved=saved, next_save=following)
         if not self._attributes:
             return pilot if identity is pilot.identity else replace(pilot, identity=identity)
         cannot = pilot.cannot if job in self.known else pilot.cannot or NOT_TOLD
@@ -177,6 +205,7 @@ def _ask(
     names = sorted(schedds)
     jobs: _Jobs = {}
     traits: dict[str, _Traits] = {}
+    saved: dict[str, _Saved] = {}
     silent = {}
     calls = [partial(_jobs_of, schedds[name], rules, attributes, since.get(name, 0)) for name in names]
     with closing(each_within(seconds * _OF_ACCESS_POINTS, calls, "it", _AT_ONCE)) as answers:
@@ -186,7 +215,8 @@ def _ask(
             else:
                 jobs.update(answer.jobs)
                 traits.update(answer.traits)
-    yield JobsTold(jobs, traits, frozenset(names) - silent.keys(), silent)
+                saved.update(answer.saved)
+    yield JobsTold(jobs, traits, frozenset(names) - silent.keys(), silent, saved)
 
 
 def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], since: int) -> JobsTold:
@@ -201,13 +231,16 @@ def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], sin
             for ad in schedd.query(constraint(group, since), ["GlobalJobId", *group]):
                 values = literals(ad, ("GlobalJobId", *group))
                 found[text(values, "GlobalJobId") or ""].update(values)
+        asked = f"{constraint(CHECKPOINTS, 0)} && CheckpointNumber >= 0"
+        ads = [literals(ad, ("GlobalJobId", *CHECKPOINTS)) for ad in schedd.query(asked, ["GlobalJobId", *CHECKPOINTS])]
     except (htcondor2.HTCondorException, KeyError, TypeError, ValueError) as fault:
         raise PoolUnreachable(f"it does not answer: {fault}") from None
     traits = {
         job: tuple((ATTRIBUTE + name, (value,)) for name in attributes if (value := first_text(values, (name,))))
         for job, values in found.items()
     }
-    return JobsTold({job: identity_in(values, rules) for job, values in found.items()}, traits)
+    saved = {text(ad, "GlobalJobId") or "": told for ad in ads if (told := checkpoints_in(ad)) is not None}
+    return JobsTold({job: identity_in(values, rules) for job, values in found.items()}, traits, saved=saved)
 
 
 def _bound_memory() -> None:

@@ -81,7 +81,8 @@ class SiteOrders:
 
     leave: give the cores back as soon as the running payloads have ended. deadline: when everything must have ended,
     UNIX s; None: never. draining: the end of this pilot is ordered, so it does not postpone it. source: of them.
-    part, answer: what the site asks and acknowledges of a partial return, whatever the orders are.
+    part, answer: what the site asks and acknowledges of a partial return, whatever the orders are. checkpoint_by: until
+    when payloads are to save their work, UNIX s; None where it does not ask for that.
     """
 
     leave: bool
@@ -90,6 +91,7 @@ class SiteOrders:
     source: str
     part: PartialReturn | None = None
     answer: Acknowledgement | None = None
+    checkpoint_by: int | None = None
 
 
 def orders_from(
@@ -136,6 +138,7 @@ def orders_from(
         source=", ".join(name for holds, name in sources if holds) or LEASE,
         part=None if site_ad is None else site_ad.part,
         answer=None if site_ad is None else site_ad.answer,
+        checkpoint_by=None if site_ad is None else site_ad.checkpoint_by,
     )
 
 

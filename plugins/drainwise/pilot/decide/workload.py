@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -28,13 +28,33 @@ _MICRO = 1_000_000
 
 
 @dataclass(frozen=True)
+class Checkpoint:
+    """What a payload has saved, at a time (UNIX s).
+
+    following: when it saves next, UNIX s, None where that is not known. seconds: to save on demand, None where it saves
+    only at times of its own. restart: core-seconds to begin again from there.
+    """
+
+    at: float
+    following: float | None = None
+    seconds: float | None = None
+    restart: float = 0.0
+
+
+@dataclass(frozen=True)
 class RunningPayload:
-    """A payload since `start`, with its end in good faith and the last moment it may run; UNIX s."""
+    """A payload since `start`, with its end in good faith and the last moment it may run; UNIX s; what it has saved."""
 
     payload: Payload
     start: float
     expected_end: float
     maximum_end: float
+    saved: Checkpoint | None = None
+
+    @property
+    def unsaved_since(self) -> float:
+        """Since when its work would be lost, UNIX s."""
+        return self.start if self.saved is None else max(self.start, self.saved.at)
 
 
 def running_since(payload: Payload, start: float) -> RunningPayload:
@@ -46,7 +66,7 @@ class Workload:
     """The payloads that run now. `start` is when the pilot itself began, UNIX s.
 
     running: by name, in the order they started; a view that follows the changes. used: cores in use. last_start: when
-    any payload started here last, ended ones included; the pilot's own start before the first. UNIX s.
+    any payload started or saved here last, ended ones included; the pilot's own start before the first. UNIX s.
     """
 
     def __init__(self, start: float) -> None:
@@ -80,11 +100,11 @@ class Workload:
         name, cores = running.payload.name, running.payload.cores
         if name in self._running:
             raise UsageError(f"payload {name!a} runs already: give each payload a name of its own")
-        self._starts += cores * _micro(running.start)
+        self._starts += cores * _micro(running.unsaved_since)
         self._ends += cores * _micro(running.expected_end)
         self._running[name] = running
         self.used += cores
-        self.last_start = max(self.last_start, running.start)
+        self.last_start = max(self.last_start, running.unsaved_since)
         insort(self._expected_ends, (running.expected_end, name))
         insort(self._maximum_ends, (running.maximum_end, name))
 
@@ -94,7 +114,7 @@ class Workload:
         cores = running.payload.cores
         del self._running[name]
         self.used -= cores
-        self._starts -= cores * _micro(running.start)
+        self._starts -= cores * _micro(running.unsaved_since)
         self._ends -= cores * _micro(running.expected_end)
         _take_out(self._expected_ends, (running.expected_end, name))
         _take_out(self._maximum_ends, (running.maximum_end, name))
@@ -104,16 +124,27 @@ class Workload:
         """Move the expected end of a payload, UNIX s. Raises UsageError when none of that name runs."""
         old = self._find(name)
         self._ends += old.payload.cores * (_micro(expected_end) - _micro(old.expected_end))
-        self._running[name] = RunningPayload(old.payload, old.start, expected_end, old.maximum_end)
+        self._running[name] = replace(old, expected_end=expected_end)
         _take_out(self._expected_ends, (old.expected_end, name))
         insort(self._expected_ends, (expected_end, name))
+
+    def save(self, name: str, saved: Checkpoint) -> None:
+        """Note what a payload has saved: it loses no more than what it does since. Raises UsageError as `move`."""
+        self.add(replace(self.remove(name), saved=saved))
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """What each payload has saved; () where one of them has saved nothing."""
+        found = tuple(one.saved for one in self.running.values() if one.saved is not None)
+        return found if len(found) == len(self.running) else ()
 
     def moved(self, seconds: float) -> Workload:
         """Return it by a clock that was set by so much: each payload has run as long as before, and may run as long."""
         moved = Workload(self.last_start + seconds)
         for each in self._running.values():
             ends = each.expected_end + seconds, each.maximum_end + seconds
-            moved.add(RunningPayload(each.payload, each.start + seconds, *ends))
+            saved = None if each.saved is None else replace(each.saved, at=each.saved.at + seconds, following=None)
+            moved.add(RunningPayload(each.payload, each.start + seconds, *ends, saved))
         return moved
 
     def past_estimate(self, now: float) -> tuple[RunningPayload, ...]:
@@ -190,6 +221,9 @@ def report_of(
     share = min(1.0, lease.cores / max(1, workload.used))
     held = lease.cores - (part or NOTHING_RETURNED).cores
     busy = share * workload.run_after(first, now, latest)
+    saved = workload.checkpoints
+    following = [one.following for one in saved if one.following is not None]
+    on_demand = [one.seconds for one in saved if one.seconds is not None]
     return PilotReport(  # by place, as names take twice as long
         math.floor(now),
         float(min(workload.used, lease.cores)),
@@ -206,6 +240,10 @@ def report_of(
         returned_cores=None if part is None else part.cores,
         returned_memory=None if part is None or not part.memory else part.memory,
         returned_since=None if part is None else part.since,
+        last_checkpoint=math.floor(min(one.at for one in saved)) if saved else None,
+        next_checkpoint=stated(max(following)) if saved and len(following) == len(saved) else None,
+        checkpoint_seconds=math.ceil(max(on_demand)) if saved and len(on_demand) == len(saved) else None,
+        restart_cost=math.ceil(share * sum(one.restart for one in saved)) if saved else None,
     )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import RoomFor
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
+from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE, Candidates
 from drainwise.reclaim.candidates import in_words as words_of
 from drainwise.reclaim.choose.by_cores import CoresNeed, cores_by_claims, cores_by_facts
 from drainwise.reclaim.choose.plan import Rules
@@ -253,7 +253,7 @@ def orders_of(
     claimed = figures_of(replace(it.columns.rows(rows), doubt=nothing, broken=nothing), it.now, settings)
     # At its deadline, and not when it would be cut by its claims alone.
     cut = cut_wastes(claimed.columns, it.now, np.array([way.deadline for way in ways], dtype=float), settings.margin)
-    wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
+    wastes = {LEAVE: claimed.leave, CUT: cut, COMMIT: claimed.cut, KILL: claimed.kill}
     promised = (float(wastes[way.kind][row]) for row, way in enumerate(ways))
     said = {name: room.in_words() for name, room in {room.place: room for room in rooms.values()}.items()}
     return tuple(

@@ -1,0 +1,115 @@
+"""On a real pool: a job that checkpoints by itself costs what it did since, and goes after its next checkpoint."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drainwise
+from condor_jobs import TRANSFERRED, described, node_config
+from condor_pool import CondorPool
+from drainwise.siteconfig import load
+
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("checkpoints", "HTCondor")]
+ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+CORES, INTERVAL = 4, 12
+SITE = """\
+[htcondor]
+max_vacate_time = 2s
+retirement = 0s
+slot_update_interval = 3s
+[reclaim]
+policy = least-waste
+min_age = 0s
+min_grace = 20s
+margin = 20s
+time_to_start = 20s
+[agent]
+state_dir = {state}
+"""
+TICKS = "/ticks/alices"
+SAVES = (
+    f"n=0; [ ! -e saved ] || read -r n < saved; echo start $n >> {TICKS}; i=0;"
+    f" while [ $i -lt {INTERVAL} ]; do sleep 1; i=$((i+1)); echo tick >> {TICKS}; done;"
+    f" echo $((n + i)) > saved; echo saved >> {TICKS}; exit 85"
+)
+CHECKPOINTS = (TRANSFERRED, "checkpoint_exit_code = 85", "transfer_checkpoint_files = saved")
+LIFE = "\nCLAIM_WORKLIFETIME = 0\n"
+
+
+@pytest.fixture(scope="module")
+def site_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("site") / "site.ini"
+    path.write_text(SITE.format(state=path.parent))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def pool(site_file: str, release: str) -> Iterator[CondorPool]:
+    """A node full of alice's jobs: one checkpoints, the other, which has run as long, does not."""
+    config = {"execute": node_config(load(site_file)) + LIFE}
+    with CondorPool(nodes=1, cpus=2 * CORES, release=release, config=config) as made:
+        made.run(["mkdir", "-m", "777", "/ticks"])
+        yield made
+
+
+def command(pool: CondorPool, site_file: str, *words: str) -> Any:
+    argv = [sys.executable, "-m", "drainwise", *words, "--site", site_file, "--json"]
+    answer = pool.run_outside(argv, environment=ENVIRONMENT, check=False)
+    assert answer.returncode in {0, 1}, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def ticks(pool: CondorPool) -> list[str]:
+    return pool.run(["sh", "-c", f"cat {TICKS} 2>/dev/null || true"], node="node1").stdout.split("\n")[:-1]
+
+
+def test_a_job_that_checkpoints_goes_and_loses_no_more_than_it_did_since(pool: CondorPool, site_file: str) -> None:
+    """Its price is what it did since the last one, whatever earlier runs did or its owner edits; the order lets it
+    save once more, where the release waits for that, and costs what it was expected to cost, within one interval.
+    """
+    job = pool.submit(described(f'''"-c '{SAVES}'"''', *CHECKPOINTS, cores=CORES, executable="/bin/sh"), user="alice")
+    pool.submit(described(3000, cores=CORES), user="alice")
+
+    def told(least_age: int) -> dict[str, Any] | None:
+        """What is said of it once it has run for so long that its run time and its work since differ."""
+        said = command(pool, site_file, "status")
+        for one in said["pilots"]:
+            if f"#{job}.0#" in one["run"] and said["taken"] - one["started"] >= least_age:
+                return {**one, "age": said["taken"] - one["started"]}
+        return None
+
+    first = pool.wait_for(lambda: told(3 * INTERVAL), 120, "a run with checkpoints")
+    assert first["kill_waste"] <= CORES * (INTERVAL + 6) < CORES * first["age"]
+    pool.run(["condor_qedit", str(job), "CommittedTime", "999999"], user="alice")
+    forged = pool.wait_for(lambda: told(0), 20, "the edited job")
+    assert 0 <= forged["kill_waste"] <= CORES * (INTERVAL + 6)
+    pool.run(["condor_vacate_job", "-fast", str(job)])
+    again = pool.wait_for(lambda: one if (one := told(0)) and one["run"] != first["run"] else None, 60, "its next run")
+    assert again["kill_waste"] <= CORES * (again["age"] + 1), "what earlier runs committed counts for this one"
+    pool.wait_for(lambda: told(2 * INTERVAL + 4), 120, "a second run with checkpoints")
+    pool.run(["rm", TICKS], node="node1")
+    pool.submit(described(3000, cores=CORES), user="bob")
+    plan = pool.wait_for(
+        lambda: one if (one := command(pool, site_file, "reclaim", "--once", "--act"))["acts"] else None, 60, "an order"
+    )
+    [order] = plan["acts"]
+    assert f"#{job}.0#" in order["run"]
+    pool.wait_for(lambda: ended(pool, job), 120, "its end")
+    done = ticks(pool)
+    assert "saved" in done, "it was ended before its next checkpoint"
+    since = len(done) - 1 - max(number for number, line in enumerate(done) if line == "saved")
+    print(f"{pool.release}: {CORES * since} core-s lost, {order['expected_waste']} expected")
+    assert since <= INTERVAL
+    assert abs(CORES * since - order["expected_waste"]) <= CORES * INTERVAL
+
+
+def ended(pool: CondorPool, job: int) -> bool:
+    """Decide whether the job waits again."""
+    [ad] = pool.queue(f"ClusterId == {job}", ["JobStatus"])
+    return ad.integer("JobStatus") == 1
