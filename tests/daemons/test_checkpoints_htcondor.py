@@ -76,13 +76,13 @@ def test_a_job_that_checkpoints_goes_and_loses_no_more_than_it_did_since(pool: C
     job = pool.submit(described(f'''"-c '{SAVES}'"''', *CHECKPOINTS, cores=CORES, executable="/bin/sh"), user="alice")
     pool.submit(described(3000, cores=CORES), user="alice")
 
-    def told(least_age: int) -> dict[str, Any] | None:
+    def told(least_age: int) -> dict[str, Any]:
         """What is said of it once it has run for so long that its run time and its work since differ."""
         said = command(pool, site_file, "status")
         for one in said["pilots"]:
             if f"#{job}.0#" in one["run"] and said["taken"] - one["started"] >= least_age:
                 return {**one, "age": said["taken"] - one["started"]}
-        return None
+        return {}
 
     first = pool.wait_for(lambda: told(3 * INTERVAL), 120, "a run with checkpoints")
     assert first["kill_waste"] <= CORES * (INTERVAL + 6) < CORES * first["age"]
@@ -90,13 +90,13 @@ def test_a_job_that_checkpoints_goes_and_loses_no_more_than_it_did_since(pool: C
     forged = pool.wait_for(lambda: told(0), 20, "the edited job")
     assert 0 <= forged["kill_waste"] <= CORES * (INTERVAL + 6)
     pool.run(["condor_vacate_job", "-fast", str(job)])
-    again = pool.wait_for(lambda: one if (one := told(0)) and one["run"] != first["run"] else None, 60, "its next run")
+    again = pool.wait_for(lambda: one if (one := told(0)) and one["run"] != first["run"] else {}, 60, "its next run")
     assert again["kill_waste"] <= CORES * (again["age"] + 1), "what earlier runs committed counts for this one"
     pool.wait_for(lambda: told(2 * INTERVAL + 4), 120, "a second run with checkpoints")
     pool.run(["rm", TICKS], node="node1")
     pool.submit(described(3000, cores=CORES), user="bob")
     plan = pool.wait_for(
-        lambda: one if (one := command(pool, site_file, "reclaim", "--once", "--act"))["acts"] else None, 60, "an order"
+        lambda: one if (one := command(pool, site_file, "reclaim", "--once", "--act"))["acts"] else {}, 60, "an order"
     )
     [order] = plan["acts"]
     assert f"#{job}.0#" in order["run"]

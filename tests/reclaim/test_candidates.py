@@ -477,12 +477,12 @@ def test_the_figures_of_one_pilot_are_those_that_it_has_among_many(
     assert deadlines[0] == pytest.approx(deadlines[1], abs=1)
 
 
-EVERY_HOUR: dict[str, int] = {"saved": NOW - 1800, "next_save": NOW + 1800}
+EVERY_HOUR = pilot(1, None, saved=NOW - 1800, next_save=NOW + 1800)
 
 
 def test_a_silent_job_that_saves_its_work_costs_what_it_did_since() -> None:
     """Cores x the time since; its order ends it right after the next save, and what it does then is lost."""
-    job = assess(pilot(1, None, **EVERY_HOUR), NOW, SETTINGS)
+    job = assess(EVERY_HOUR, NOW, SETTINGS)
     late = 3600 // 20
     lost, kept_back = 8 * late, 8 * (3600 + late)
     assert job.kill_waste == 8 * 1800
@@ -496,20 +496,20 @@ def test_a_silent_job_that_saves_its_work_costs_what_it_did_since() -> None:
 
 
 @pytest.mark.parametrize(
-    "facts",
+    ("saved", "following"),
     [
-        pytest.param({"saved": NOW + 9000, "next_save": NOW + 9001}, id="saved in the future"),
-        pytest.param({"saved": NOW - 10**8, "next_save": NOW - 10}, id="saved before it began, and late"),
-        pytest.param({"saved": NOW - 100, "next_save": 2**40}, id="next in ages"),
+        pytest.param(NOW + 9000, NOW + 9001, id="saved in the future"),
+        pytest.param(NOW - 10**8, NOW - 10, id="saved before it began, and late"),
+        pytest.param(NOW - 100, 2**40, id="next in ages"),
     ],
 )
-def test_what_was_never_saved_costs_no_more_than_the_run(facts: dict[str, int]) -> None:
+def test_what_was_never_saved_costs_no_more_than_the_run(saved: int, following: int) -> None:
     """Neither above cores x run time, nor below 0; who states nonsense gets no way of its own beyond the horizon."""
-    job = assess(pilot(1, None, **facts), NOW, SETTINGS)
+    job = assess(pilot(1, None, saved=saved, next_save=following), NOW, SETTINGS)
     assert 0 <= job.kill_waste <= 8 * (NOW - STARTED)
     assert all(0 <= way.waste <= 8 * (way.deadline - STARTED) for way in job.options)
     assert all(NOW <= way.deadline <= NOW + SETTINGS.horizon for way in job.options)
-    assert all(way.kind != COMMIT or facts["next_save"] < NOW + SETTINGS.horizon for way in job.options)
+    assert all(way.kind != COMMIT or following < NOW + SETTINGS.horizon for way in job.options)
 
 
 def test_a_pilot_that_saves_on_demand_idles_while_it_writes_and_loses_nothing_else() -> None:
@@ -530,8 +530,8 @@ def test_a_pilot_that_saves_on_demand_idles_while_it_writes_and_loses_nothing_el
 
 def test_a_standing_order_for_after_a_save_costs_what_it_cost_when_it_was_given() -> None:
     """Before the save nothing of its price is what would be lost without it: no order is replaced for that."""
-    first = assess(pilot(1, None, **EVERY_HOUR), NOW, SETTINGS).best
-    columns = candidates_of([pilot(1, None, **EVERY_HOUR)], NOW + 900, SETTINGS).figures.columns
+    first = assess(EVERY_HOUR, NOW, SETTINGS).best
+    columns = candidates_of([EVERY_HOUR], NOW + 900, SETTINGS).figures.columns
     assert (
         float(cut_wastes(columns, NOW + 900, columns.cores * 0.0 + first.deadline, SETTINGS.margin)[0]) == first.waste
     )
@@ -539,7 +539,7 @@ def test_a_standing_order_for_after_a_save_costs_what_it_cost_when_it_was_given(
 
 def test_a_long_lease_is_cut_at_one_tooth_of_the_saw() -> None:
     """Each save until the deadline counts, not only the next."""
-    columns = candidates_of([pilot(1, None, **EVERY_HOUR)], NOW, SETTINGS).figures.columns
-    end = columns.cores * 0.0 + NOW + 1800 + 3600 * 5 + 300
+    columns = candidates_of([EVERY_HOUR], NOW, SETTINGS).figures.columns
+    end = columns.started * 0.0 + NOW + 1800 + 3600 * 5 + 300
     kept = columns.cores[0] * 300 + BROKEN_PROMISES * (most_lost(columns, end) - columns.cores * 300)
     assert cut_wastes(columns, NOW, end, SETTINGS.margin)[0] == pytest.approx(kept[0], abs=1)

@@ -60,6 +60,8 @@ def test_a_cluster_with_our_hooks_is_in_order_but_for_a_foreign_comment(version:
         ({"taskprolog": "/opt/other"}, "TaskProlog", MISSING, "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog"),
         ({"prologepilogtimeout": "65534"}, "PrologEpilogTimeout", DANGEROUS, "PrologEpilogTimeout=60"),
         ({"prologepilogtimeout": "10"}, "PrologEpilogTimeout", DANGEROUS, "PrologEpilogTimeout=60"),
+        ({"prologtimeout": "10", "epilogtimeout": "60"}, "PrologTimeout", DANGEROUS, "PrologTimeout=60"),  # since 25.05
+        ({"prologtimeout": "60", "epilogtimeout": "9"}, "EpilogTimeout", DANGEROUS, "EpilogTimeout=60"),
         ({"prologflags": "(null)"}, "PrologFlags", MISSING, "PrologFlags=Alloc"),
         (
             {"accountingstoragetype": "(null)"},

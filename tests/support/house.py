@@ -109,7 +109,7 @@ HOUSE = {
     "reclaim.decide": Room(
         POOL,
         "agent",
-        "facts pool reclaim reclaim.choose",
+        "common facts pool reclaim reclaim.choose",
         plain=False,
     ),
     "journal": Room(

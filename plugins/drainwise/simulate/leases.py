@@ -80,7 +80,7 @@ def read_log(path: str) -> Trace | LeaseLog:
 
 def _leases(stream: BinaryIO, path: str) -> LeaseLog:
     skipped: Counter[str] = Counter()
-    found = []
+    found: list[Finished] = []
     for one in read_as("auto", lines_in(stream, skipped), skipped):
         if len(found) == MOST_JOBS:
             raise UsageError(f"{path}: expected at most {MOST_JOBS} jobs; cut the log")
@@ -100,7 +100,7 @@ def costs_of(
     """
     jobs = log.jobs
     starts, ends = np.array([one.start for one in jobs]), np.array([one.end for one in jobs])
-    dice, wasted, cores = random.Random(seed), Counter[str](), 0  # noqa: S311 - moments are drawn by lot, repeatably
+    dice, wasted, cores = random.Random(seed), dict[str, float](), 0  # noqa: S311 - moments are drawn by lot, repeatably
     for _ in range(moments):
         now = math.floor(dice.uniform(starts[0], ends.max()))
         numbers = np.flatnonzero((starts <= now) & (ends > now)).tolist()
@@ -109,7 +109,7 @@ def costs_of(
         wanted = math.ceil(share * held)
         cores += wanted
         for name, chosen in _choices(among, wanted, jobs, now + settings.horizon):
-            wasted[name] += sum(_lost(jobs, one, saves) for one in chosen)
+            wasted[name] = wasted.get(name, 0.0) + sum(_lost(jobs, one, saves) for one in chosen)
     return LeaseCosts(moments, cores, wasted)
 
 

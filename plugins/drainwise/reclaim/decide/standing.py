@@ -196,8 +196,7 @@ def _user(
     others_of, closed = able_and_closed(pilots, now, sooner, history)[whose]
     able = Candidates(tuple(others_of), now, sooner, history)
     mine, others = ordered.figures, able.figures
-    spent = mine.drained + np.rint(settings.waiting_cost * ordered.sizes * mine.drain_time)
-    spent = np.concatenate((spent, others.price))
+    spent = np.concatenate((mine.price, others.price))
     sizes, priority = (
         np.concatenate((getattr(mine.columns, name), getattr(others.columns, name)))
         for name in ("cores", "priority_factor")

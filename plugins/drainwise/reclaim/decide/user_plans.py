@@ -247,7 +247,7 @@ def orders_of(
     if rows is None:
         rows = np.argsort(prices_of(it, settings) / among.sizes, kind="stable")
     policy = policy_called(settings.policy)
-    chosen = [among[row] for row in rows.tolist()]
+    chosen = among.at(rows.tolist())
     ways = [policy.way_of(one, it, row, settings) for one, row in zip(chosen, rows.tolist())]
     nothing = np.zeros(len(rows))
     claimed = figures_of(replace(it.columns.rows(rows), doubt=nothing, broken=nothing), it.now, settings)
