@@ -242,8 +242,9 @@ def pool(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adm
 def test_slurm(cluster: Admin) -> None:
     """Before, between and after, nothing is to be mended on any machine; `check` says the same."""
     is_sound(cluster)
+    assert '"version"' in cluster.types("scontrol show node node1 | grep Extra=")
     for machine in cluster.site.machines:
-        assert "0 dangerous, 0 missing" in cluster.types("drainwise check slurm", machine)
+        assert "0 dangerous, 0 missing" in cluster.types("drainwise check slurm && drainwise doctor", machine)
     for fault in in_turn(SLURM | SINCE_25_05 if cluster.site.release == "sid" else SLURM):
         is_found_and_helped(cluster, fault)
 
@@ -253,6 +254,6 @@ def test_htcondor(pool: Admin) -> None:
     """On a node there is no site file, and on some releases no bindings of use."""
     is_sound(pool)
     for machine in (CENTRAL, "node2"):
-        assert "0 dangerous, 0 missing" in pool.types("drainwise check htcondor", machine)
+        assert "0 dangerous, 0 missing" in pool.types("drainwise check htcondor && drainwise doctor", machine)
     for fault in (*in_turn(CONDOR), *most_of((), (LATE,))):
         is_found_and_helped(pool, fault)
