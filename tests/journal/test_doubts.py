@@ -9,10 +9,12 @@ import pytest
 from drainwise.journal.event import Event, Outcome
 from drainwise.journal.memory import Memory, ended_events
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.history import IN_DOUBT, NodeFault, PastOrder
+from drainwise.reclaim.history import NodeFault, PastOrder
 
 from .facts import FIRST, NOW, SECOND, THIRD, ordered, orders, remembering, snapshot
 
+IN_DOUBT = 600
+"""Seconds for which an order that nobody answered may still be carried out."""
 DEADLINE = orders()[0]["deadline"]
 
 

@@ -25,6 +25,7 @@ from drainwise.local.store import DaemonStore
 from drainwise.local.wake import Sleeper
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
+from real_daemons.waiting import wait_for
 
 
 @dataclasses.dataclass
@@ -74,6 +75,28 @@ def test_a_lease_whose_daemon_ended_right_after_its_start_is_found_again(begun: 
         assert kill(supervisor, begun.directory)
     assert not begun.leases.settle(found, time.time())
     assert (begun.store.live(), begun.sleeper._handles) == ([], {})
+
+
+def test_a_job_that_is_due_gets_sigterm(begun: Begun, tmp_path: Path) -> None:
+    """Not before its lease ends; it is sent, written down and told."""
+    host = HostFacts(total_cpu=8, jobslots=8, phys_cores=8, log_cores=0)
+    ready, told = tmp_path / "ready", tmp_path / "told"
+    script = f"trap 'echo > {told}' TERM; echo > {ready}; while :; do sleep 0.01; done"
+    asked = LeaseRequest("1", 8, ("/bin/sh", "-c", script), 3600, {})
+    supervisor = start_lease(begun.directory, asked, host, None, begun.job.started, 1.0)
+    try:
+        assert begun.leases.settle(begun.job, time.time())
+        wait_for(ready.exists, what="the command to run")
+        [found] = begun.store.live()
+        begun.leases.enforce(found, found.lease_end - 1)
+        assert begun.store.live() == [found]
+        begun.leases.enforce(found, found.lease_end)
+        [sent] = begun.store.live()
+        assert (sent.term_sent, sent.kill_sent) == (found.lease_end, None)
+        assert begun.said[1:] == ["job 1 sent SIGTERM: its wall limit is over"]
+        wait_for(told.exists, what="SIGTERM")
+    finally:
+        assert kill(supervisor, begun.directory)
 
 
 def test_a_start_that_made_no_lease_is_put_back(begun: Begun) -> None:

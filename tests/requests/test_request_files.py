@@ -21,6 +21,13 @@ NODES = AdminRequest("r2", NOW + 1, NOW + 7200, nodes=("n1", "n2"))
 names = st.text(max_size=9)
 
 
+def test_a_request_names_five_nodes() -> None:
+    five = replace(NODES, nodes=tuple(f"n{one}" for one in range(1, 6)))
+    assert five.in_words().startswith("request r2: n1, n2, n3, n4, n5 empty by ")
+    more = replace(NODES, nodes=(*five.nodes, "n6"))
+    assert more.in_words().startswith("request r2: n1, n2, n3, n4, n5, … empty by ")
+
+
 @given(
     st.builds(
         AdminRequest,

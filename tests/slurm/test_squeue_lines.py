@@ -7,11 +7,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.admin_comment import published_in
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.scontrol_jobs import JobAnswer
 from drainwise.slurm.jobs.squeue_lines import FIELDS, RUN_FIELDS, jobs_of_lines
 from drainwise.slurm.jobs.values import COMPLETING, minutes_in, waiting_tasks
+from drainwise.slurm.pool import old_release
 from drainwise.slurm.pool.old_release import texts_in
 from whole_jobs import lines_of
 
@@ -177,3 +182,20 @@ def test_a_forged_line_makes_its_victim_unclear() -> None:
         assert seen(answer) == ({}, {17})
     assert seen(true) == ({17: ("mine",)}, set())
     assert seen(true.replace(b"pilot", b"a AdminComment=b")) == ({}, {17})
+
+
+def test_who_is_unclear_is_asked_alone(mocker: MockerFixture) -> None:
+    """Before 23.02: its own answer counts, of which an empty comment is none; the others keep what their lines say."""
+    lines = FORGED + b"JobId=17 JobName=x\nJobId=18 JobName=y UserId=a(1) AdminComment=its  WorkDir=/h\n"
+    listed = [SlurmJob(number, states=frozenset({"RUNNING"})) for number in (16, 17, 18)]
+    alone = {"17": SlurmJob(17, comments=("mine",), name="pilot", comment="c"), "16": SlurmJob(16, comments=("",))}
+    ask = mocker.patch.object(old_release, "ask", autospec=True, return_value=JobAnswer(alone, frozenset(), {}))
+    commands = mocker.create_autospec(SlurmCommands, instance=True)
+    found = old_release.with_details(listed, commands, lambda *command: lines)
+    ask.assert_called_once_with(commands, {"17": "17"})
+    assert [(job.comments, job.name, job.comment) for job in found] == [
+        ((), "", ""),
+        (("mine",), "pilot", "c"),
+        (("its",), "y", ""),
+    ]
+    assert old_release.with_details([], commands, lambda *command: pytest.fail("nothing runs")) == []
