@@ -11,6 +11,7 @@ import argparse
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,20 +19,45 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plugins"))
 
 from drainwise.cli import config  # noqa: E402 - from this clone
+from drainwise.cli.command_line.commands import GROUPS  # noqa: E402
 from drainwise.cli.main import whole_parser  # noqa: E402
 
 _KEYS_BEGIN = "### ["
 _COMMANDS = """\
-# Commands
+# Commands and exit codes
 
-Every command and option, from the program itself; `drainwise COMMAND --help` says the same. Where an option names no
-value, it is a switch. Exit codes, files and log lines are in the [reference](reference.md#exit-codes).
+Written from the program; `drainwise COMMAND --help` says the same, and needs neither packages nor a batch system. An
+option that names no value is a switch. Results go to standard output, all else to standard error; a fault is one line
+that begins with `drainwise: `. With `DRAINWISE_TRACEBACK=1` an unforeseen one is shown with its place in the code.
+[JSON](json.md) has a page of its own.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done; nothing is wrong |
+| 1 | failed, or found: an order failed, no answer, a finding, a file would change, a pilot is unknown |
+| 2 | wrong usage: an option, a value or a file is wrong; nothing was done |
+| 130 | interrupted |
+| 141 | the reader of the output has gone, as behind `head` |
+
+`pilot run` ends with 0 when it left in order, whatever its payloads ended with. `launch` ends with 1 when a job has
+failed.
+
+## Times
+
+A duration is seconds (`5400`), or has units (`90s`, `90m`, `2h`, `7d`, `1h30m`, `1d12h`). A time is UNIX seconds, a
+date (`2026-11-21T18:00`, with `+01:00` where wanted), or `+2h`. In the site file a duration always has its unit.
+
+## Groups
 """
-
-
 _DRAWING = """\
-![bob's waiting jobs, the batch system, the agent, a node with alice's pilot](images/who-is-who.svg)
+![bob's waiting jobs, the batch system, the reclaim agent, a node with alice's pilot](images/who-is-who.svg)
 """
+
+
+_OF_THE_TABLE = {_text for names in GROUPS.values() for _text in names.values()}
+"""What the table of the groups says of a command already."""
 
 
 def pages() -> dict[Path, str]:
@@ -42,7 +68,7 @@ def pages() -> dict[Path, str]:
         docs / "index.md": _front_page((ROOT / "README.md").read_text()),
         docs / "site-keys.md": head + config.markdown(),
         docs / "site.ini.example": config.example(),
-        docs / "commands.md": "\n".join([_COMMANDS, *_sections(whole_parser(), 2)]),
+        docs / "commands.md": "\n".join([_COMMANDS, *_commands()]),
     }
 
 
@@ -54,29 +80,60 @@ def _front_page(readme: str) -> str:
     return f"{first.replace('](docs/', '](')}\n{_DRAWING}\n## Where to go\n{inside}"
 
 
-def _sections(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
-    """Yield the lines of each command below the parser, and of the commands below that."""
-    for action in parser._actions:
-        if not isinstance(action, argparse._SubParsersAction):
-            continue
-        said = {one.dest: one.help or "" for one in action._choices_actions}
-        for name, below in action.choices.items():
-            yield f"{'#' * level} {below.prog}\n"
-            if text := _plain(below.description or said.get(name, "")):
-                yield f"{text[0].upper()}{text[1:].rstrip('.')}.\n"
-            yield from _table(below)
-            yield from _sections(below, level + 1)
+def _commands() -> Iterator[str]:
+    """Yield the commands by group, the options that several have, and each command with its own."""
+    yield "| group | command | what it does |\n|---|---|---|"
+    yield from (f"| {group} | `{name}` | {text} |" for group, names in GROUPS.items() for name, text in names.items())
+    parser = whole_parser()
+    times = Counter(row for one in _parsers(parser) for row in _rows(one))
+    shared = {row: times[row] for row in times if times[row] > 1}
+    yield "\n## Options of several commands\n\n| argument | meaning |\n|---|---|"
+    yield from (_line(row) for row in sorted(shared))
+    yield ""
+    for one in _parsers(parser):
+        yield f"## {one.prog}\n" if one.prog.count(" ") == 1 else f"### {one.prog}\n"
+        text = _plain(one.description or said_of(parser, one.prog))
+        if text and text.rstrip(".") not in _OF_THE_TABLE:
+            yield f"{text[0].upper()}{text[1:].rstrip('.')}.\n"
+        rows = _rows(one)
+        if own := [row for row in rows if row not in shared]:
+            yield "\n".join(["| argument | meaning |", "|---|---|", *map(_line, own)]) + "\n"
+        if also := [name.partition("`,")[0].split()[0].strip("`") for name, _ in rows if (name, _) in shared]:
+            yield "Also " + ", ".join(f"`{name}`" for name in also) + ".\n"
 
 
-def _table(parser: argparse.ArgumentParser) -> Iterator[str]:
-    rows = []
+def said_of(parser: argparse.ArgumentParser, prog: str) -> str:
+    """Return what the list of commands above a command says of it."""
+    *above, name = prog.split()
+    for one in [parser, *_parsers(parser)]:
+        if one.prog.split() == above:
+            for action in one._actions:
+                if isinstance(action, argparse._SubParsersAction):
+                    return {each.dest: each.help or "" for each in action._choices_actions}.get(name, "")
+    return ""
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield each command below the parser, and the commands below that."""
     for action in parser._actions:
-        if isinstance(action, (argparse._SubParsersAction, argparse._HelpAction)) or action.help == argparse.SUPPRESS:
-            continue
-        text = "" if action.help is None else action.help % {**vars(action), "prog": parser.prog}
-        rows.append(f"| {_name(action)} | {_plain(text)} |")
-    if rows:
-        yield "\n".join(["| argument | meaning |", "|---|---|", *rows]) + "\n"
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield below
+                yield from _parsers(below)
+
+
+def _rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    """Return each argument of a command and its meaning."""
+    return [
+        (_name(action), _plain("" if action.help is None else action.help % {**vars(action), "prog": parser.prog}))
+        for action in parser._actions
+        if not isinstance(action, (argparse._SubParsersAction, argparse._HelpAction))
+        and action.help != argparse.SUPPRESS
+    ]
+
+
+def _line(row: tuple[str, str]) -> str:
+    return f"| {row[0]} | {row[1]} |"
 
 
 def _name(action: argparse.Action) -> str:

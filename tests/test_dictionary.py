@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from prose import sentences, words
+
 ROOT = Path(__file__).parents[1]
 LEFT = {
     r"desk": "backend state",
@@ -62,3 +64,38 @@ def test_the_glossary_is_sorted_and_names_a_thing_once() -> None:
     terms = re.findall(r"(?m)^\| ([a-z-]+(?: [a-z-]+)*) \| ", (ROOT / "docs" / "glossary.md").read_text())[1:]
     assert terms == sorted(set(terms))
     assert len(terms) >= 30
+
+
+PLAIN = {
+    r"dear(?:er|est)?": "expensive",
+    r"mend(?:s|ed)?": "correct, cure",
+    r"told": "learns, is informed",
+    r"taken away": "withdrawn, removed",
+}
+"""Words that no page uses, and the standard ones. A letter's salutation is none of them."""
+LONGEST, MEAN, ALL_WORDS = 35, 17.0, 61_500
+"""Words of a sentence, of the sentences of a page on average, and of all pages."""
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_a_page_is_in_short_sentences_and_standard_words(page: Path) -> None:
+    """Tables, code and headings are no sentences."""
+    text = page.read_text().replace("> Dear colleagues", "")
+    assert {word: use for word, use in PLAIN.items() if re.search(rf"(?i)\b{word}\b", text)} == {}
+    counts = {one: len(words(one)) for one in sentences(text)}
+    assert {one: count for one, count in counts.items() if count > LONGEST} == {}
+    assert sum(counts.values()) / max(1, len(counts)) <= MEAN
+
+
+def test_the_documents_are_half_as_long_as_they_were() -> None:
+    """Words with a letter or digit in them: marks of tables are none."""
+    counts = {page.name: len(words(page.read_text())) for page in PAGES}
+    assert sum(counts.values()) <= ALL_WORDS, counts
+
+
+def test_sentences_are_found() -> None:
+    """Fences, tables, headings are left out; a link counts by its text, code as one word."""
+    page = "# A title here\n\nOne two [three four](x.md). `a b c` is it; and so on.\n\n"
+    page += "```sh\nno such line\n```\n\n| a | b c d |\n"
+    assert sentences(page) == ["One two three four.", "code is it", "and so on."]

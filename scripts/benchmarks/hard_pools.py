@@ -88,10 +88,10 @@ def _no_common(dice: np.random.Generator, count: int, largest: int) -> Whole:
 
 
 KINDS: dict[str, tuple[Kind, int]] = {
-    "even sizes and one odd dear pilot, 2 to 128 cores": (_with_dear_ones(2, 1, 1), 128),
-    "even sizes and one odd dear pilot, up to 131,072": (_with_dear_ones(2, 1, 1), LARGEST),
-    "multiples of 3 and fifty dear others": (_with_dear_ones(3, 1, 50), LARGEST),
-    "multiples of 64 and fifty dear others": (_with_dear_ones(64, 1, 50), LARGEST),
+    "even sizes and one odd expensive pilot, 2 to 128 cores": (_with_dear_ones(2, 1, 1), 128),
+    "even sizes and one odd expensive pilot, up to 131,072": (_with_dear_ones(2, 1, 1), LARGEST),
+    "multiples of 3 and fifty expensive others": (_with_dear_ones(3, 1, 50), LARGEST),
+    "multiples of 64 and fifty expensive others": (_with_dear_ones(64, 1, 50), LARGEST),
     "1 to 1024 cores": (_sized(_random, _any_waste), 1024),
     "1 to 1024 cores, waste by size": (_sized(_random, _by_size), 1024),
     "1 to 131,072 cores, waste by size": (_sized(_random, _by_size), LARGEST),

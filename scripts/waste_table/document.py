@@ -12,26 +12,12 @@ Row = Mapping[str, Any]
 BEGIN, END = "<!-- scripts/waste_tables: begin -->", "<!-- scripts/waste_tables: end -->"
 RATIOS = (
     ("least-waste: predicted to wasted", "least-waste", "least-waste"),
-    ("site-default: predicted to wasted", "site-default", "site-default"),
     ("site-default to site-least-waste", "site-default", "site-least-waste"),
     ("site-default to youngest-first", "site-default", "youngest-first"),
 )
 """In words, and the two policies."""
 CLAIRVOYANTS = ("clairvoyant-waiting", "clairvoyant")
-SHOWN = frozenset(
-    [
-        "clairvoyant",
-        "site-default",
-        "least-waste",
-        "site-least-waste",
-        "wait-then-kill",
-        "least-kill",
-        "paper",
-        "youngest-first",
-        "kueue",
-        "condor-graceful",
-    ]
-)
+SHOWN = {"clairvoyant", "site-default", "least-waste", "site-least-waste", "least-kill", "youngest-first"}
 """The policies that have a row on the page; the file of results has all."""
 
 

@@ -16,7 +16,7 @@ from drainwise.cli.main import main, whole_parser
 
 from .conftest import AlicesPool
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 NO_FILE = "/no/such/file"
 MISSING = {
     "status": ["--site", NO_FILE],

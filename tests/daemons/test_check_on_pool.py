@@ -144,8 +144,11 @@ def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPo
     deadline = str(int(time.time()) + 1800)  # beyond MachineMaxVacateTime: else the run ends at once
     environment = {"CONDOR_CONFIG": f"{pool.root}/srv/clients/root/condor_config", "PYTHONPATH": str(PLUGINS)}
     argv = [sys.executable, "-B", "-c", program, run, deadline, slot.text("Name"), slot.text("Machine")]
+    log = Path(f"{pool.root}{pool.node(slot.text('Machine').partition('.')[0]).log_dir}/StartLog")
+    refused = log.read_text().count("PERMISSION DENIED")
     try:
         pool.run_outside(argv, environment=environment)
+        assert log.read_text().count("PERMISSION DENIED") == refused
         asked = f"PilotReclaimDeadline =?= {deadline}"
         pool.wait_for(lambda: pool.slots(asked, ["Name"]), 20, "the order on its slot")
     finally:

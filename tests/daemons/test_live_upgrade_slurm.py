@@ -18,6 +18,7 @@ from drainwise.facts.errors import PoolError
 from drainwise.pool.facts import Pilot
 from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.slurm.pool.pool import SlurmPool
+from drainwise.slurm.pool.snapshot import SiteRules
 from new_release import bring
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SECONDS, SlurmSite
@@ -40,7 +41,8 @@ def site() -> Iterator[SlurmSite]:
 
 def pool_of(cluster: SlurmCluster) -> SlurmPool:
     return SlurmPool(
-        SlurmSection(bin_dir=cluster.outside_env()["PATH"].partition(":")[0], command_timeout=60), 24 * HOUR
+        SlurmSection(bin_dir=cluster.outside_env()["PATH"].partition(":")[0], command_timeout=60),
+        SiteRules(24 * HOUR),
     )
 
 

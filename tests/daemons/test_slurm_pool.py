@@ -39,7 +39,7 @@ from drainwise.slurm.pool.pool import SlurmPool
 from drainwise.slurm.pool.snapshot import HETEROGENEOUS, SEVERAL_NODES, SiteRules
 from drainwise.slurm.pool.transport import SlurmTransport
 from drainwise.slurm.setup.check import caller_of, judge, judge_orders
-from drainwise.slurm.setup.check_facts import collect, nodes_of
+from drainwise.slurm.setup.check_facts import collect
 from drainwise.slurm.setup.render import fragment_path, render
 from slurm_cluster import Job, Qos, SlurmCluster
 from whole_jobs import jobs_in
@@ -860,7 +860,7 @@ def test_check_names_what_this_cluster_lacks(slurm: SlurmCluster) -> None:
 
 def test_check_asks_the_servers_of_features_by_the_names_that_nodes_have(slurm: SlurmCluster) -> None:
     site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(slurm)))
-    assert nodes_of(site) == sorted(slurm.node_names)
+    assert sorted(one.name for one in collect(site).nodes) == sorted(slurm.node_names)
 
 
 def test_check_sees_a_setting_that_makes_orders_late(slurm: SlurmCluster) -> None:
@@ -889,11 +889,12 @@ def test_check_sees_who_may_not_give_orders_and_nodes_whose_agents_are_silent(sl
             slurm.run(["sacctmgr", "--immediate", "modify", "user", "bob", "set", f"AdminLevel={level}"], check=False)
             facts = collect(site)
             caller = caller_of(facts, site, slurm.uid("bob"), "bob")
-            found = {one.what: one for one in judge_orders(facts, caller, site, now() + 301)}
+            found = {one.what: one for one in judge_orders(facts, caller)}
             assert found["orders"].severity == severity
             assert (slurm.run(order, user="bob", check=False).returncode == 0) is (severity == "ok")
-        assert found["nodes' agents"].value == silent.nodes[0]
-        assert "nodes' agents" not in {one.what for one in judge_orders(facts, caller, site, now())}
+        later = {one.what: one for one in judge(facts, site, now() + 301)}
+        assert later["nodes' agents"].value == silent.nodes[0]
+        assert "nodes' agents" not in {one.what for one in judge(facts, site, now())}
     finally:
         slurm.run(["sacctmgr", "--immediate", "modify", "user", "bob", "set", "AdminLevel=None"], check=False)
         slurm.cancel_all()

@@ -44,7 +44,7 @@ def test_the_page_of_commands_has_every_command_and_each_of_its_options() -> Non
     for name in COMMANDS:
         part = page.partition(f"\n## drainwise {name}\n")[2].partition("\n## ")[0]
         assert len(part.split()) > 5, name
-    assert "`--standby`" in page.partition("\n## drainwise reclaim\n")[2].partition("\n## ")[0]
+    assert "| `--standby` |" in page.partition("\n## drainwise reclaim\n")[2].partition("\n## ")[0]
     assert "\n### drainwise local submit\n" in page
 
 

@@ -159,7 +159,7 @@ def test_a_larger_work_disk_preset_is_kept() -> None:
 
 
 def test_io_by_hand() -> None:
-    """ioIntensity is the largest, diskIO the mean with a cap, of jobs and not of cores; one of no length has neither."""
+    """ioIntensity is the largest, diskIO the capped mean, of jobs and not of cores; one of no length has neither."""
     done = [
         job(100, input_bytes=100 * KB, output_bytes=100 * KB, read_bytes=1000 * KB, written_bytes=0),
         job(100, cores=8, input_bytes=300 * KB, read_bytes=3000 * KB),

@@ -42,7 +42,7 @@ def test_repr_leaves_out_what_is_as_by_default() -> None:
     ("given", "named"),
     [
         ((), {}),
-        ((True, 5, "6", None, None, 7), {}),
+        ((True, 5, "6", None, None, 7, 8), {}),
         ((True,), {"vacate_desired": True}),
         ((True,), {"deadline": 5}),
         ((), {"x": 1}),
@@ -61,7 +61,7 @@ def test_the_constructor_takes_each_field_once(
 def test_fields_by_place_and_by_name_are_the_same() -> None:
     """Defaults stand for what is left out."""
     assert SiteAd(True) == SiteAd(True, None) == SiteAd(payload_deadline=None, vacate_desired=True)
-    assert SiteAd.__match_args__ == ("vacate_desired", "payload_deadline", "run", "part", "answer")
+    assert SiteAd.__match_args__ == ("vacate_desired", "payload_deadline", "run", "part", "answer", "checkpoint_by")
     assert not hasattr(SiteAd(True), "__dict__")
 
 

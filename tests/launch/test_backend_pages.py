@@ -19,18 +19,23 @@ from drainwise.slurm.launch.settings import OPTIONS, SlurmLaunchSettings, slurm_
 from drainwise.slurm.launch.submission import ATTRIBUTES
 from drainwise.slurm.launch.submission import unfit as slurm_unfit
 
-DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (Path(__file__).parents[2] / "docs" / "launch-backends.md").read_text()
 PAGES = {
-    "sge": ("sge.md", SgeSettings, sge_settings, sge_unfit),
-    "slurm": ("launch-slurm.md", SlurmLaunchSettings, slurm_settings, slurm_unfit),
-    "htcondor": ("launch-htcondor.md", CondorLaunchSettings, condor_settings, condor_unfit),
+    "sge": ("Grid Engine", SgeSettings, sge_settings, sge_unfit),
+    "slurm": ("Slurm", SlurmLaunchSettings, slurm_settings, slurm_unfit),
+    "htcondor": ("HTCondor", CondorLaunchSettings, condor_settings, condor_unfit),
 }
+
+
+def section(title: str) -> str:
+    """What the page says of a batch system."""
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("backend", PAGES)
 def test_every_key_is_on_its_page(backend: str) -> None:
     page, settings, _read, _unfit = PAGES[backend]
-    table = "\n".join(line for line in (DOCS / page).read_text().splitlines() if line.startswith("| `"))
+    table = "\n".join(line for line in section(page).splitlines() if line.startswith("| `"))
     keys = {one.name for one in fields(settings)} - {"options"}
     assert keys == set(re.findall(r"`([a-z_]+)`", " ".join(line.split("|")[1] for line in table.splitlines())))
 
@@ -40,7 +45,7 @@ def test_its_launch_file_is_one(backend: str, tmp_path: Path) -> None:
     if toml_reader() is None:
         pytest.skip("TOML needs Python 3.11 or tomli")
     page, _settings, read, unfit = PAGES[backend]
-    text = re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)[0]
+    text = re.findall(r"```toml\n(.*?)```", section(page), re.DOTALL)[0]
     (tmp_path / "f.toml").write_text(text)
     launch = load_launch(str(tmp_path / "f.toml"))
     table: Mapping[str, object] = launch.backends[backend]
@@ -49,6 +54,6 @@ def test_its_launch_file_is_one(backend: str, tmp_path: Path) -> None:
 
 
 def test_slurm_s_attributes_and_options_are_on_its_page() -> None:
-    text = (DOCS / "launch-slurm.md").read_text()
+    text = section("Slurm")
     assert all(f"`{name}`" in text for name in {*ATTRIBUTES} - {"licences"})
     assert all(f"{short} --{name}" in text for short, name in OPTIONS.items())

@@ -15,7 +15,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import whole_cores
-from drainwise.reclaim.decide.decision import look_at
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.quota import Balance, on_its_way, owed, require_whole, weigh, with_far_ends, with_turns
 from reached_asserts import judged
@@ -187,7 +187,7 @@ def test_half_an_answer_decides_nothing(broken: Snapshot) -> None:
     with pytest.raises(PoolUnreachable, match="incomplete answer"):
         require_whole(broken)
     with pytest.raises(PoolUnreachable, match="incomplete answer"):
-        look_at(broken, History(), NOW, SETTINGS)
+        make_plan(broken, NOW, SETTINGS)
 
 
 def test_an_empty_pool_owes_nothing() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.plan import Need
-from drainwise.simulate.demand_burst import Burst, decide, fitting, snapshot_of
+from drainwise.simulate.demand_burst import Burst, Decided, decide, fitting, snapshot_of
 from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.policies.choosers import BASELINES, LEAST_KILL, Chosen, covering
 from drainwise.simulate.policies.clairvoyant import best_end
@@ -22,7 +22,7 @@ from drainwise.simulate.policies.named import STEPWISE
 from drainwise.simulate.policies.stepwise import Foreseen
 from drainwise.simulate.scenario import EXACT, Scenario, site_settings
 from drainwise.simulate.site import Site
-from drainwise.simulate.stepping import Stepped, follow_steps
+from drainwise.simulate.stepping import follow_steps
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN
 
@@ -89,7 +89,7 @@ def site_of(jobs: list[TraceJob], scenario: Scenario, minute: int) -> tuple[Site
     return site, Burst(0, 0, 60 * minute, scenario)
 
 
-def stepped(name: str, jobs: list[TraceJob], scenario: Scenario, minute: int, wanted: int) -> tuple[Site, Stepped]:
+def stepped(name: str, jobs: list[TraceJob], scenario: Scenario, minute: int, wanted: int) -> tuple[Site, Decided]:
     """Play a policy on the site at a minute of the trace."""
     site, burst = site_of(jobs, scenario, minute)
     return site, follow_steps(site, burst, STEPWISE[name], wanted)
@@ -113,11 +113,11 @@ def test_yarn_takes_a_fifth_in_each_round() -> None:
     scenario = Scenario(cores=160, lease=400_000.0, site=site_settings(2 * HOUR))
     site, found = stepped("yarn", jobs, scenario, 30, 80)
     begun = BEGIN + 1800
-    assert [given_at - begun for given_at, _ in found.orders] == sorted(
-        (given_at - begun for given_at, _ in found.orders), reverse=True
+    assert [one.given - begun for one in found.orders] == sorted(
+        (one.given - begun for one in found.orders), reverse=True
     ), "the youngest, with the largest number, first"
     assert site.gone[:4] == [(begun + 15, 8), (begun + 15, 8), (begun + 30, 8), (begun + 30, 8)]
-    assert {order.run for at, order in found.orders if at == begun} == {"000000018", "000000019"}
+    assert {one.run for one in found.orders if one.given == begun} == {18, 19}
     assert found.given == 80 and not site.drained
 
 
@@ -135,8 +135,8 @@ def test_the_clairvoyant_that_may_wait_orders_when_two_payloads_end_together() -
     assert decide(before, snapshot_of(before, burst), burst, CLAIRVOYANT).predicted == 8 * 540, "the other is killed"
     site, found = stepped(WAITING, jobs, scenario, 10, 8)
     assert (found.given, found.predicted, site.destroyed, site.drained) == (8, 0, 0.0, 0.0)
-    [(given_at, order)] = found.orders
-    assert BEGIN + 1200 <= given_at <= BEGIN + HOUR == order.deadline
+    [order] = found.orders
+    assert BEGIN + 1200 <= order.given <= BEGIN + HOUR == order.deadline
 
 
 @given(jobs=traces(), scenario=scenarios)
@@ -181,8 +181,8 @@ def test_an_open_need_of_a_site_that_sets_nothing_waits_for_pilots_that_end_by_t
     site, burst = site_of(jobs, scenario, 660)
     assert decide(site, snapshot_of(site, burst), burst, SITE_LEAST_WASTE).orders
     _, found = stepped("site-default", jobs, replace(scenario, site=site_settings(1500)), 650, 8)
-    [(given, order)] = found.orders
-    assert 0 <= given - BEGIN - 650 * 60 <= 1500 - 600 and order.deadline == given + 300
+    [order] = found.orders
+    assert 0 <= order.given - BEGIN - 650 * 60 <= 1500 - 600 and order.deadline == order.given + 300
 
 
 def test_the_site_default_drains_and_gets_a_margin() -> None:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given
 
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of
+from drainwise.simulate.demand_burst import Burst, Decided, fitting, moments, snapshot_of
 from drainwise.simulate.engine import begin
 from drainwise.simulate.policies.named import STEPWISE
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
 from drainwise.simulate.scenario import Scenario, site_settings
 from drainwise.simulate.site import Site
-from drainwise.simulate.stepping import Stepped, follow_steps, future_of
+from drainwise.simulate.stepping import follow_steps, future_of
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN
 
@@ -50,7 +50,7 @@ def two_pilots(*more: TraceJob) -> tuple[Site, Burst]:
     return site, Burst(0, 0, 600, scenario)
 
 
-def play(rule: Callable[[StepView], StepDecision], *more: TraceJob) -> tuple[Site, Stepped, Script]:
+def play(rule: Callable[[StepView], StepDecision], *more: TraceJob) -> tuple[Site, Decided, Script]:
     """Play a rule on the two pilots, of which 8 cores are wanted."""
     site, burst = two_pilots(*more)
     script = Script(rule)

@@ -181,7 +181,6 @@ def test_a_continued_value_is_not_taken_over(site: Path) -> None:
             "agent_period",
             "less than [reclaim] grace, 30s",
         ),
-        ("[slurm]\nlimits_wait = 10s\n", "slurm", "limits_wait", "less than prolog_time_limit, 10s"),
         ("[pilot]\nheartbeat_limit = 1m\n", "htcondor", "cron_period", "less than [pilot] heartbeat_limit, 1m"),
         ("[htcondor]\nupdate_interval = 5s\n", "htcondor", "initial_update_interval", "at most update_interval, 5s"),
         (

@@ -60,6 +60,8 @@ def test_a_cluster_with_our_hooks_is_in_order_but_for_a_foreign_comment(version:
         ({"taskprolog": "/opt/other"}, "TaskProlog", MISSING, "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog"),
         ({"prologepilogtimeout": "65534"}, "PrologEpilogTimeout", DANGEROUS, "PrologEpilogTimeout=60"),
         ({"prologepilogtimeout": "10"}, "PrologEpilogTimeout", DANGEROUS, "PrologEpilogTimeout=60"),
+        ({"prologtimeout": "10", "epilogtimeout": "60"}, "PrologTimeout", DANGEROUS, "PrologTimeout=60"),  # since 25.05
+        ({"prologtimeout": "60", "epilogtimeout": "9"}, "EpilogTimeout", DANGEROUS, "EpilogTimeout=60"),
         ({"prologflags": "(null)"}, "PrologFlags", MISSING, "PrologFlags=Alloc"),
         (
             {"accountingstoragetype": "(null)"},
@@ -186,6 +188,7 @@ def test_priorities_that_were_left_behind_are_dangerous_when_the_road_is_off() -
     cluster = replace(facts("22.05", preempttype="preempt/qos"), jobs=marked)
     found = findings(cluster)["job priorities"]
     assert (found.severity, found.line) == (DANGEROUS, "scontrol release 1,4_1")
+    assert "job priorities" not in findings(replace(cluster, jobs=marked[1:]))  # nothing has a weight: all have it
     never = facts("22.05", preempttype="preempt/none")
     assert findings(replace(never, jobs=marked))["job priorities"].line == "scontrol release 1"
     assert "job priorities" not in findings(replace(never, jobs=marked[1:]))

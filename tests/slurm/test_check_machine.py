@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.pool.finding import MISSING, OK
+from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import SiteConfig, SlurmSection
-from drainwise.slurm.setup.check import given_twice, judge
+from drainwise.slurm.setup.check import exemption_before_others, given_twice, judge
 from drainwise.slurm.setup.check_facts import ClusterFacts
-from drainwise.slurm.setup.check_machine import controllers_here, judge_node_agent, judge_own_config, unanswered
+from drainwise.slurm.setup.check_machine import (
+    controllers_in,
+    judge_node_agent,
+    judge_own_config,
+    lines_here,
+    unanswered,
+)
 from drainwise.slurm.setup.own_settings import ClusterHistory, ConfigLine
 
 SITE = SiteConfig()
@@ -30,7 +36,7 @@ CONF, OURS = "/etc/slurm/slurm.conf", "/etc/slurm/drainwise.conf"
 )
 def test_why_slurm_does_not_answer_is_named_with_what_mends_it(said: str, host: str, what: str, line: str) -> None:
     """As each command says it on Slurm 24.11."""
-    found = unanswered(said, ["central"], host)
+    found = unanswered(said, [ConfigLine(CONF, 2, "slurmctldhost", "central(10.0.0.1)")], host)
     assert (found.severity, found.what, found.machine) == (MISSING, what, host)
     assert found.line.startswith(line) and said in found.why
     assert ("# on" in found.line) == (host == "n1" and what == "slurmctld")
@@ -39,9 +45,23 @@ def test_why_slurm_does_not_answer_is_named_with_what_mends_it(said: str, host: 
 def test_the_controllers_are_known_without_slurmctld(tmp_path: Path) -> None:
     """By the machine's own slurm.conf; a machine without one, or with one that cannot be read, knows none."""
     site = replace(SITE, slurm=replace(SlurmSection(), config_dir=str(tmp_path)))
-    assert controllers_here(site) == []
+    assert lines_here(site) == ()
     (tmp_path / "slurm.conf").write_text("SlurmctldHost=central(10.0.0.1)\nSlurmctldHost=second.site.test\n")
-    assert controllers_here(site) == ["central", "second"]
+    assert controllers_in(lines_here(site)) == ["central", "second"]
+
+
+@pytest.mark.parametrize("key", ["preemptparameters", "schedulerparameters"])
+def test_a_line_at_which_slurmctld_ends_is_found_before_and_after(key: str) -> None:
+    """Seen with 24.11.5, whether it starts or is reconfigured; behind the others the word is sound."""
+    line = ConfigLine(CONF, 7, key, "min_exempt_priority=2,reorder_count=3")
+    [*before] = exemption_before_others([line, replace(line, value="youngest_first,min_exempt_priority=2")])
+    after = unanswered("scontrol: error: connection refused", [line], "central")
+    if key == "preemptparameters":
+        cure = f"sed -i --follow-symlinks '7s/=.*/=reorder_count=3,min_exempt_priority=2/' {CONF}; systemctl restart"
+        assert [one.severity for one in before] == [DANGEROUS] and before[0].line.startswith(cure)
+        assert after == replace(before[0], machine="central")
+    else:
+        assert (before, after.what) == ([], "slurmctld")
 
 
 def test_a_node_without_its_agent_is_found() -> None:

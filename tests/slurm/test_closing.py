@@ -9,7 +9,7 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable, RightsRefused
 from drainwise.pool.closing import Closing
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.pool.closing import SlurmClosings
+from drainwise.slurm.pool.pool import SlurmClosings
 
 BY = 1_795_252_600
 # Its reservations are files of one directory.

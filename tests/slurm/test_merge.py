@@ -167,6 +167,21 @@ def test_the_longer_time_limit_stays(limit: str, prolog: str, line: str | None) 
     assert found == line
 
 
+@pytest.mark.parametrize(
+    ("limits", "lines"),
+    [
+        ({"PrologTimeout": "10", "EpilogTimeout": "300"}, {"PrologTimeout": "60"}),
+        ({"PrologTimeout": "120", "EpilogTimeout": "5"}, {"EpilogTimeout": "60"}),
+        ({"PrologTimeout": "120", "EpilogTimeout": "65534"}, {}),
+        ({"PrologEpilogTimeout": "5"}, {"PrologEpilogTimeout": "60"}),
+    ],
+)
+def test_a_limit_grows_by_the_key_that_counts(limits: dict[str, str], lines: dict[str, str]) -> None:
+    """Since 25.05 a prolog's own limit and an epilog's stand before the one of both."""
+    found = lines_of(SITE, own("24.11", **{"PrologEpilogTimeout": "", **limits}))
+    assert {key: value for key, value in found.items() if key.endswith("Timeout")} == lines
+
+
 @given(st.integers(1, 70000), st.integers(1, 30), st.sampled_from(["", "/site/prolog", "/site/d/*"]), st.booleans())
 def test_no_limit_is_ever_shortened(limit: int, ours: int, prolog: str, several: bool) -> None:
     """Whatever the site and the site file say; and ours always ends within it."""

@@ -38,7 +38,6 @@ FULL = replace(
         runtime_dir="/run/site",
         bin_dir="/opt/slurm/bin",
         config_dir="/opt/slurm/etc",
-        limits_wait=2,
         agent_period=10,
         command_timeout=3,
         native_preemption="yes",
@@ -143,7 +142,7 @@ def test_node_settings_are_what_the_node_reads() -> None:
     """The reader on the node finds every value of the site file, in seconds and bytes."""
     read = read_on_node(text_of(FULL, "node", "node.conf"))
     assert (read.runtime_dir, read.bin_dir) == ("/run/site", "/opt/slurm/bin")
-    assert (read.limits_wait, read.agent_period, read.command_timeout) == (2, 10, 3)
+    assert (read.agent_period, read.command_timeout) == (10, 3)
 
 
 def test_a_node_without_its_settings_has_the_site_files_defaults() -> None:
@@ -151,8 +150,7 @@ def test_a_node_without_its_settings_has_the_site_files_defaults() -> None:
     read, slurm = node_settings.NodeSettings(), SlurmSection()
     assert (read.runtime_dir, read.bin_dir) == (slurm.runtime_dir, slurm.bin_dir)
     assert (read.scratch_dir, OwnSettings().scratch_dir) == ("/tmp", "/tmp")
-    assert (read.limits_wait, read.agent_period) == (slurm.limits_wait, slurm.agent_period)
-    assert read.command_timeout == slurm.command_timeout
+    assert (read.agent_period, read.command_timeout) == (slurm.agent_period, slurm.command_timeout)
     assert read.shutdown_file == f"{slurm.state_dir}/shutdowntime"
 
 

@@ -440,8 +440,7 @@ def test_no_pilot_is_ordered_whose_node_gives_no_sign_of_life() -> None:
 
     def cannot(extra: str, now: int = late, *scopes: Scope) -> str:
         nodes = [replace(NODE, extra=extra), other]
-        site = SiteRules(GRACE, scope=ScopeRules(scopes=scopes))
-        found = snapshot_of(Answers([RUNNING], nodes, TREE), site, now)
+        found = snapshot_of(Answers([RUNNING], nodes, TREE), SiteRules(GRACE, scope=ScopeRules(scopes=scopes)), now)
         assert dict(found.versions) == dict(Counter([__version__] * (1 + (sign_in(extra) is not None))))
         assert any(one.endswith("(n1)") for one in notices_of(found)) == bool(found.pilots[0].cannot)
         return found.pilots[0].cannot
@@ -451,9 +450,9 @@ def test_no_pilot_is_ordered_whose_node_gives_no_sign_of_life() -> None:
     assert cannot("", now=T0 + SIGN_PERIOD) == ""  # it has just begun
     report = PilotReport(late - 60, used_cpu=1.0)
     told = comment_text(Published(17, T0, "n1", report, version=__version__))
-    heard = Answers([replace(RUNNING, comments=(told,))], [NODE, other], TREE)
-    for answers in (heard, Answers([RUNNING], [NODE], TREE)):
-        assert snapshot_of(answers, SiteRules(GRACE), late).pilots[0].cannot == ""
+    found = snapshot_of(Answers([replace(RUNNING, comments=(told,))], [NODE, other], TREE), SiteRules(GRACE), late)
+    assert found.pilots[0].cannot == ""
+    assert snapshot_of(Answers([RUNNING], [NODE], TREE), SiteRules(GRACE), late).pilots[0].cannot == ""
     assert cannot("", late, Scope("ended by Slurm alone", "user=alice", multi_node=True)) == ""
 
 

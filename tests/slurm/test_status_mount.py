@@ -22,7 +22,7 @@ from drainwise.slurm.node.job_tree import (
 )
 from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node.prolog import make_tree
-from drainwise.slurm.setup.check_node import Space, judge_space, space_of
+from drainwise.slurm.setup.check_node import Space, growing, judge_space, space_of
 from made_up_node import public_directory
 
 from .agent_host import ALICE, NODE, AgentHost, as_user
@@ -157,3 +157,16 @@ def test_a_directory_that_others_may_write_to_is_dangerous(tmp_path: Path) -> No
     found = list(judge_space(space_of(str(tmp_path))))
     assert [one.severity for one in found] == [DANGEROUS, MISSING]
     assert "others may write there" in found[0].why
+
+
+def test_a_full_directory_in_memory_is_made_larger(tmp_path: Path) -> None:
+    """The command is typed as it stands, and removes nothing; on a disk somebody has to look."""
+    place = next(one for one in tmp_path.parents if os.path.ismount(one))
+    mounts, room = tmp_path / "mounts", os.statvfs(place)
+    mounts.write_text(f"proc /proc proc rw 0 0\ntmpfs {place} tmpfs rw,size=10% 0 0\n")
+    line = growing(str(tmp_path), str(mounts))
+    assert line.startswith(f"mount -o remount,size={2 * room.f_blocks * room.f_frsize},nr_inodes=")
+    [found, _] = judge_space(Space("/run/drainwise", True, True, (), growing=line))
+    assert (found.severity, found.line) == (DANGEROUS, line)
+    mounts.write_text(f"/dev/vda {place} ext4 rw 0 0\n")
+    assert growing(str(tmp_path), str(mounts)) == ""

@@ -109,7 +109,7 @@ HOUSE = {
     "reclaim.decide": Room(
         POOL,
         "agent",
-        "facts pool reclaim reclaim.choose",
+        "common facts pool reclaim reclaim.choose",
         plain=False,
     ),
     "journal": Room(
@@ -161,46 +161,46 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "common": Budget(1_710, "__init__ __main__ common facts"),
+    "common": Budget(1_731, "__init__ __main__ common facts"),
     "processes": Budget(622, "processes"),
-    "features": Budget(1_611, "features"),
-    "pilotad": Budget(975, "pilotad"),
-    "node": Budget(1_305, "node node.payloads"),
-    "pilot": Budget(2_006, "pilot pilot.decide pilot.queues"),
-    "pool": Budget(843, "pool"),
+    "features": Budget(1_613, "features"),
+    "pilotad": Budget(1_014, "pilotad"),
+    "node": Budget(1_304, "node node.payloads"),
+    "pilot": Budget(2_043, "pilot pilot.decide pilot.queues"),
+    "pool": Budget(863, "pool"),
     "reclaim": Budget(
-        4_940,
+        5_033,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
-    "journal": Budget(1_908, "journal"),
+    "journal": Budget(1_892, "journal"),
     "agent": Budget(1_767, "agent agent.export page"),
-    "site": Budget(962, "siteconfig systems"),
-    "install": Budget(1_202, "install doctor"),
-    "htcondor/node": Budget(950, "htcondor.node"),
+    "site": Budget(958, "siteconfig systems"),
+    "install": Budget(1_210, "install doctor"),
+    "htcondor/node": Budget(962, "htcondor.node"),
     "htcondor/pool": Budget(
-        3_267,
+        3_282,
         "htcondor htcondor.ads htcondor.demand htcondor.pool",
     ),
-    "htcondor/setup": Budget(893, "htcondor.setup"),
-    "slurm/node": Budget(1_893, "slurm.node slurm.node_agent"),
-    "slurm/pool": Budget(3_294, "slurm slurm.jobs slurm.pool"),
-    "slurm/setup": Budget(1_122, "slurm.setup"),
+    "htcondor/setup": Budget(985, "htcondor.setup"),
+    "slurm/node": Budget(1_914, "slurm.node slurm.node_agent"),
+    "slurm/pool": Budget(3_312, "slurm slurm.jobs slurm.pool"),
+    "slurm/setup": Budget(1_196, "slurm.setup"),
     "cli": Budget(
-        4_344,
+        4_399,
         "cli cli.command_line cli.screen",
     ),
     "local": Budget(2_076, "local local.lease"),
     "launch": Budget(1_790, "launch launch.choice launch.files launch.run"),
     "launch/here": Budget(607, "launch.this_machine"),
     "launch/batch": Budget(1_676, "htcondor.launch slurm.launch sge local.launch_backend"),
-    "estimate": Budget(1_715, "estimate estimate.records"),
-    "validate": Budget(1_358, "validate"),
-    "simulate": Budget(2_243, "simulate simulate.policies"),
+    "estimate": Budget(1_720, "estimate estimate.records"),
+    "validate": Budget(1_359, "validate"),
+    "simulate": Budget(2_338, "simulate simulate.policies"),
 }
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_032
+LARGEST_SUM = 45_021
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -213,9 +213,9 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 282),
+    "check and doctor": Allowance(600, 540),
     "Whose jobs": Allowance(1_500),
-    "Leave at the next checkpoint": Allowance(1_000),
+    "Leave at the next checkpoint": Allowance(1_000, 340),
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

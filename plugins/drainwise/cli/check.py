@@ -118,7 +118,7 @@ def _paragraph(finding: Finding, machines: Sequence[str]) -> str:
 def _actions() -> dict[str, Command]:
     return {
         system.name: Command(
-            f"{system.about_check}; ends with 1 when something must be mended",
+            f"{system.about_check}; ends with 1 when something must be corrected",
             (
                 SITE_FILE,
                 option("--all", "show what is in order, too"),

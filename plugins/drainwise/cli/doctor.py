@@ -144,5 +144,5 @@ COMMAND = Command(
         ),
     ),
     run,
-    f"{_ABOUT}. Ends with 0 when there is nothing to mend, 1 when there is, 2 when the site file is wrong.",
+    f"{_ABOUT}. Ends with 0 when nothing is wrong, 1 when something is, 2 when the site file is wrong.",
 )

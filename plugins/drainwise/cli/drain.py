@@ -1,4 +1,4 @@
-"""`drainwise drain NODE... --by TIME`: have nodes left by their pilots by a time, at the least waste."""
+"""`drainwise drain NODE... --by TIME`: drain nodes: give their jobs deadlines so that the nodes are empty by a time."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 COMMAND = Command(
-    "have nodes left by their pilots by a time, at the least waste",
+    "drain nodes: give their jobs deadlines so that the nodes are empty by a time",
     (
         option("nodes NODE", "a node, a range such as rack7-[01-12,15], or @FILE with one a line", nargs="*"),
         option("--act", "order it; without it, only show what would be ordered"),

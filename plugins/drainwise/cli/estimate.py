@@ -16,7 +16,7 @@ from drainwise.estimate.exhausted import TaskVerdict, is_exhausted
 from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Stage, Task
 from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
-from drainwise.estimate.records.record import lines_in, opened
+from drainwise.estimate.records.record import lines_in, opened, skipped_words
 from drainwise.estimate.scouts import figure_called
 from drainwise.estimate.settings import Settings, settings_from
 from drainwise.estimate.spread import Spread
@@ -170,7 +170,7 @@ def run(args: argparse.Namespace) -> int:
     with opened(args.records) as stream:
         survey.add_all(read_as(args.format, lines_in(stream, skips), skips))
     if not survey.tasks:
-        raise DrainwiseError(f"{args.records}: no finished payload in it{_skipped(skips)}")
+        raise DrainwiseError(f"{args.records}: no finished payload in it{skipped_words(skips)}")
     if args.task is not None:
         if args.task not in survey.tasks:
             raise UsageError(f"--task {args.task!r}: no job of that task in {args.records}")
@@ -182,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
 
     show(args.json, "estimate", lambda: as_json(survey), lambda: survey_lines(survey, standard_output()))
     if skips and not args.json:
-        print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+        print(printable(f"drainwise{skipped_words(skips)}"), file=sys.stderr)
     return 0
 
 
@@ -202,22 +202,15 @@ def _compare(path: str, as_json: bool) -> int:
     with opened(path) as stream:
         found = compare(read_swf(lines_in(stream, skips), skips))
     if not found[0].asked.jobs:
-        raise DrainwiseError(f"{path}: no job with a run time and a requested time in it{_skipped(skips)}")
+        raise DrainwiseError(f"{path}: no job with a run time and a requested time in it{skipped_words(skips)}")
     moments = [
         {"after": one.after, "request": spread_json(one.asked), "estimate": spread_json(one.estimated)} for one in found
     ]
     values = {"error_ratio": moments, "skipped": dict(skips)}
     show(as_json, "estimate of a log", lambda: values, lambda: compared_lines(found, standard_output()))
     if skips and not as_json:
-        print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+        print(printable(f"drainwise{skipped_words(skips)}"), file=sys.stderr)
     return 0
-
-
-def _skipped(skips: Mapping[str, int]) -> str:
-    """Write which records were left out and why, for a line; "" when none was."""
-    largest = sorted(skips.items(), key=lambda pair: (-pair[1], pair[0]))
-    each = ", ".join(f"{count} {reason}" for reason, count in largest)
-    return f" {sum(skips.values())} skipped: {each}" if sum(skips.values()) else ""
 
 
 def _plot(path: str, survey: Survey) -> None:

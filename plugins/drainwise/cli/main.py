@@ -63,6 +63,9 @@ def _run(words: Sequence[str]) -> int:
             build(subparsers, name, importlib.import_module(f"drainwise.cli.{name}").COMMAND)
         else:
             subparsers.add_parser(name, help=text)
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
     args = parser.parse_args(words)
     if asked not in COMMANDS:
         parser.error("a command is needed")
@@ -72,7 +75,7 @@ def _run(words: Sequence[str]) -> int:
 def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[CommandParser]]:
     parser = MainParser(
         prog="drainwise",
-        description="Pilots live long and still give their cores back quickly and cheaply.",
+        description="Reclaim cores from pilot jobs with the least wasted work (HTCondor, Slurm).",
         epilog=_EPILOG,
     )
     parser.add_argument("-V", "--version", action="version", version=f"drainwise {__version__}")

@@ -68,9 +68,7 @@ class NodeSettings:
     """Seconds after which a pilot's report is stale."""
     contradictory_after = _WholeOr("contradictory_after_secs", DEFAULT_CONTRADICTORY_AFTER)
     """Seconds for which a report must be seen to be wrong."""
-    # On Slurm's nodes alone, in seconds: what a starting job may wait until its limits are known, the time between two
-    # rounds of the agent, what one of Slurm's commands may take.
-    limits_wait = _WholeOr("limits_wait_secs", 1)
+    # On Slurm's nodes alone, in seconds: the time between two rounds of the agent, what a command of Slurm's may take.
     agent_period = _WholeOr("agent_period_secs", 30)
     command_timeout = _WholeOr("command_timeout_secs", 5)
 

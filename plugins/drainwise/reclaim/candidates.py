@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
@@ -16,7 +16,7 @@ from drainwise.facts.waste import bounded_remaining
 from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.columns import Columns, columns_of, columns_of_one, standing_of
+from drainwise.reclaim.columns import columns_of, columns_of_one, standing_of
 from drainwise.reclaim.figures import FIGURES, Figures, figures_of, row_of_figures
 from drainwise.reclaim.history import History, doubt_in_words
 from drainwise.reclaim.settings import ReclaimSettings
@@ -38,6 +38,7 @@ LEARNED = "learned"
 """The agent expects them, by how long such payloads ran: nobody else knows them."""
 NO_PAYLOAD = "no payload"
 """Its node sees no payload: nothing is to end."""
+_SHOWN = "believed", "doubt", "draining", "vacate"  # of the columns
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Candidates:
         return len(self.pilots)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return (self[row] for row in range(len(self)))
+        return iter(self.at(range(len(self))))
 
     @property
     def sizes(self) -> Whole:
@@ -137,9 +138,15 @@ class Candidates:
         return replace(self, pilots=tuple([self.pilots[row] for row in rows]), made=made)
 
     def __getitem__(self, row: int) -> Candidate:
-        it = self.figures
-        figures = [float(getattr(it, name)[row]) for name in FIGURES]
-        return _candidate(self.pilots[row], it.columns.rows(row), figures, it.now, self.settings, self.history)
+        return self.at([row])[0]
+
+    def at(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the candidates in these rows."""
+        it, some = self.figures, list(rows)
+        figures = zip(*(getattr(it, name)[some].tolist() for name in FIGURES))
+        facts = zip(*(getattr(it.columns, name)[some].tolist() for name in _SHOWN))
+        pilots = (self.pilots[row] for row in some)
+        return [_candidate(*one, it.now, self.settings, self.history) for one in zip(pilots, facts, figures)]
 
 
 def candidates_of(
@@ -152,17 +159,24 @@ def candidates_of(
 def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:
     """Return one pilot's figures at `now` (UNIX s), as `candidates_of` has them; without numpy."""
     it = columns_of_one(pilot, now, settings, history)
-    return _candidate(pilot, it, row_of_figures(it, now, settings), now, settings, history)
+    shown = tuple(getattr(it, name) for name in _SHOWN)
+    return _candidate(pilot, shown, row_of_figures(it, now, settings), now, settings, history)
 
 
 def _candidate(
-    pilot: Pilot, it: Columns, figures: Sequence[float], now: int, settings: ReclaimSettings, history: History
+    pilot: Pilot,
+    shown: tuple[Any, ...],
+    figures: Sequence[float],
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
 ) -> Candidate:
+    believed, doubt, draining, vacate = shown
     standing, rule = standing_of(pilot, now, settings.heartbeat_limit)
-    if (share := float(it.doubt)) > 0:
-        rule = doubt_in_words(history.trust[pilot.user], share)
+    if doubt > 0:
+        rule = doubt_in_words(history.trust[pilot.user], doubt)
     remaining, draining_waste, kill_waste, leave, leave_deadline, cut, cut_deadline, kill, commits = figures
-    report, at_once = pilot.report if it.believed else None, now + settings.notice
+    report, at_once = pilot.report if believed else None, now + settings.notice
     last = None if report is None else report.last_max_job_end
     ways = (
         (LEAVE, leave, leave_deadline, now + remaining),
@@ -180,9 +194,9 @@ def _candidate(
         draining_waste=None if math.isnan(draining_waste) else int(draining_waste),
         kill_waste=int(kill_waste),
         priority_factor=(report is not None and report.priority_factor) or 0,
-        draining=bool(it.draining),
+        draining=draining,
         options=tuple(options),
-        vacate=int(it.vacate),
+        vacate=int(vacate),
     )
 
 

@@ -20,7 +20,7 @@ from drainwise.facts.units import clock
 from drainwise.pool.amounts import Amounts, amounts
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
-from drainwise.reclaim.quota import Balance, require_whole, weigh
+from drainwise.reclaim.quota import Balance, weigh
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import Round, UnmetDemand, jobs_of, kind_as_account
 
@@ -60,10 +60,9 @@ def weighed(
     """Return the snapshot with the demand that counts at `now` (UNIX s), the part to give orders for, and the balance.
 
     Cores that have come back for an account within the time to start may still serve it; so do cores that it holds
-    without a job in them. For so much no second order is given, and yet none is withdrawn for that. Raises
-    PoolUnreachable as `require_whole` does.
+    without a job in them. For so much no second order is given, and yet none is withdrawn for that. The snapshot is
+    whole.
     """
-    require_whole(snapshot)
     if snapshot.kinds is None:
         recent, free = _recent(unmet, now, settings), snapshot.free_cores
         accounts = [_without_paused(one, unmet.get(one.name), now) for one in snapshot.accounts]

@@ -158,12 +158,6 @@ class Figures:
         way = (wastes + waits).argmin(axis=0), np.arange(len(self))
         return wastes[way], waits[way]
 
-    @property
-    def drain_time(self) -> Real:
-        """Seconds until the cores are back in the cheaper way to drain."""
-        found: Real = where(self.leave <= self.cut, self.remaining, self.cut_deadline - self.now)
-        return found
-
 
 def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:
     """Return the figures at `now` (UNIX s)."""

@@ -9,8 +9,9 @@ import hashlib
 import math
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.pool.clocks import CLOCKS_DIFFER
@@ -94,10 +95,15 @@ def with_far_ends(snapshot: Snapshot, now: int, horizon: int) -> Snapshot:
 
     Whoever shortened it, its cores come too late for those who wait now: such a pilot may get a nearer end.
     """
-    far = {one.run for one in snapshot.pilots if one.deadline is not None and one.deadline > now + horizon}
-    if not far:
+    given = (one for one in snapshot.pilots if one.deadline is not None and not one.reserved)
+    return with_changed(snapshot, {one.run for one in given if (one.deadline or 0) > now + horizon}, deadline=None)
+
+
+def with_changed(snapshot: Snapshot, runs: Collection[str], **changed: Any) -> Snapshot:
+    """Return the snapshot in which fields of these runs are changed; itself where there are none."""
+    if not runs:
         return snapshot
-    pilots = (replace(one, deadline=None) if one.run in far and not one.reserved else one for one in snapshot.pilots)
+    pilots = (replace(one, **changed) if one.run in runs else one for one in snapshot.pilots)
     return replace(snapshot, pilots=tuple(pilots))
 
 

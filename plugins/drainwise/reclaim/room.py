@@ -61,10 +61,6 @@ class RoomFacts:
     needs: Needs
     held: Places
 
-    def vector(self, held: Amounts) -> tuple[int, ...]:
-        """Return the amounts of each resource."""
-        return _vector(held, self.resources)
-
     def fitting(self, kind: int, room: Real) -> Real:
         """Return how many jobs of a kind fit into the `room` (P × R) of each place; never below 0."""
         needs = self.needs
@@ -205,7 +201,7 @@ def _served(
     served = [(none, none, none, free[:0], free[:0])]
     for name, held in returning.items():
         if name in facts.index:
-            back[facts.index[name]] += facts.vector(held)
+            back[facts.index[name]] += _vector(held, facts.resources)
     rooms = [(row, _at_places(facts, intended.get(kind.name, {}))) for row, kind in enumerate(facts.kinds)]
     rooms = [(row, most) for row, most in rooms if most.any()]
     anywhere = np.full(len(facts.places), np.inf)
@@ -316,7 +312,7 @@ def rows_of(facts: RoomFacts, pilots: Sequence[Pilot], user: Whole, cost: Real, 
             key = (pilot.cores, id(held))  # most hold the same objects, and comparing these takes its time
             if key not in known:
                 known[key] = len(vectors)
-                vectors.append(facts.vector(Amounts(pilot.cores) if held is None else held))
+                vectors.append(_vector(Amounts(pilot.cores) if held is None else held, facts.resources))
             found.append((number, facts.index[place], known[key]))
     row, place_of, which = np.array(found, dtype=np.int64).reshape(-1, 3).T
     gives = np.array(vectors, dtype=float).reshape(-1, len(facts.resources))[which]

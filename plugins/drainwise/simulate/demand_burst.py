@@ -72,9 +72,10 @@ class Burst:
 
 @dataclass(frozen=True)
 class SimOrder:
-    """One pilot, by its run, is to be gone by `deadline` (UNIX s). kill: at once."""
+    """One pilot, by its run, is to be gone by `deadline`; when that was `given`; UNIX s. kill: at once."""
 
     run: int
+    given: int
     deadline: int
     kill: bool
 
@@ -84,6 +85,8 @@ class Decided:
     """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds.
 
     What a policy gives beyond what was asked for does not count as given; what it wastes does.
+    Of a policy that decides again and again: orders are those that stood to the end. given: came back, by themselves or
+    under an order; alone: of these by themselves. withdrawn: how often an order was. returned: of pilots that went on.
     """
 
     held: int
@@ -91,6 +94,9 @@ class Decided:
     given: int
     predicted: int
     orders: tuple[SimOrder, ...]
+    alone: int = 0
+    withdrawn: int = 0
+    returned: int = 0
 
 
 def snapshot_of(site: Site, burst: Burst) -> Snapshot:
@@ -170,7 +176,7 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
         asked,
         min(asked, sum(pilot.cores for pilot, _, _ in found)),
         sum(waste for _, _, waste in found),
-        tuple(SimOrder(int(pilot.run), deadline, deadline <= now + settings.notice) for pilot, deadline, _ in found),
+        tuple(SimOrder(int(one.run), now, deadline, deadline <= now + settings.notice) for one, deadline, _ in found),
     )
 
 

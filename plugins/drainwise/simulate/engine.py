@@ -6,12 +6,11 @@ All policies decide on the same snapshot of the same state, so what differs afte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.simulate.arrivals import Arrivals, parted
-from drainwise.simulate.demand_burst import Burst, Decided, SimOrder, decide, fitting, moments, snapshot_of
+from drainwise.simulate.demand_burst import Burst, Decided, decide, fitting, moments, snapshot_of
 from drainwise.simulate.outcome import CoreSeconds, Outcome
 from drainwise.simulate.policies.named import POLICIES, STEPWISE, require_known
 from drainwise.simulate.scenario import SCOUTS, Scenario
@@ -106,16 +105,8 @@ def _once(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
 
 def _stepwise(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
     """Ask a stepwise policy until the horizon is over, and follow its orders until the last ordered pilot is gone."""
-    before, held = _Before(site), sum(pilot.cores for pilot in snapshot.pilots)
-    asked = sum(int(account.cores_wanted) for account in snapshot.accounts)
-    found = follow_steps(site, burst, STEPWISE[policy], asked)
-    orders = tuple(
-        SimOrder(int(order.run), order.deadline, order.deadline <= given + burst.scenario.site.notice)
-        for given, order in found.orders
-    )
-    decided = Decided(held, asked, found.given, found.predicted, orders)
-    outcome = before.outcome(site, burst, policy, decided)
-    return replace(outcome, alone=found.alone, withdrawn=found.withdrawn, returned=found.returned)
+    before, asked = _Before(site), sum(int(account.cores_wanted) for account in snapshot.accounts)
+    return before.outcome(site, burst, policy, follow_steps(site, burst, STEPWISE[policy], asked))
 
 
 class _Before:
@@ -158,6 +149,9 @@ class _Before:
             restarted=restarted,
             waits=tuple(waits),
             core_seconds=core_seconds_of(site),
+            alone=decided.alone,
+            returned=decided.returned,
+            withdrawn=decided.withdrawn,
         )
 
 

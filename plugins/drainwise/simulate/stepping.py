@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Account, Snapshot
-from drainwise.simulate.demand_burst import CLAIMANT, HOLDER, Burst, history_of, pilots_of, run_name, truth_of_pilot
+from drainwise.simulate.demand_burst import (
+    CLAIMANT,
+    HOLDER,
+    Burst,
+    Decided,
+    SimOrder,
+    history_of,
+    pilots_of,
+    run_name,
+    truth_of_pilot,
+)
 from drainwise.simulate.policies.clairvoyant import Truth
 from drainwise.simulate.policies.stepwise import Foreseen, StepDecision, StepOrder, StepView, StepwisePolicy
 from drainwise.simulate.scenario import with_site_defaults
@@ -15,25 +24,7 @@ from drainwise.simulate.site import Site
 from drainwise.simulate.workload import BEGIN
 
 
-@dataclass(frozen=True)
-class Stepped:
-    """What a stepwise policy did on one burst, all followed to its end.
-
-    wanted: cores. given: those that came back, by themselves or under an order. alone: those of them that came by
-    themselves. orders: those that stood to the end, and when each was given (UNIX s). withdrawn: how often an order
-    was. predicted: waste that the orders which stood expected, in core-seconds.
-    """
-
-    wanted: int
-    given: int
-    alone: int
-    orders: tuple[tuple[int, StepOrder], ...]
-    withdrawn: int
-    predicted: int
-    returned: int = 0
-
-
-def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) -> Stepped:
+def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) -> Decided:
     """Ask a policy at each step until the horizon is over, and follow the site until the last ordered pilot is gone.
 
     The site has to be a copy with estimates of its own. Raises UsageError for an order that nobody can give.
@@ -77,15 +68,20 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
         pass
     given, alone = wanted - site.open_need, site.alone
     site.open_need = None
-    orders = tuple(standing[run] for run in sorted(standing))
-    return Stepped(wanted, given, alone, orders, withdrawn, sum(order.waste for _, order in orders), site.returned)
+    at_once = burst.scenario.site.notice
+    orders = tuple(
+        SimOrder(int(run), at, order.deadline, order.deadline <= at + at_once)
+        for run, (at, order) in sorted(standing.items())
+    )
+    predicted = sum(order.waste for _, order in standing.values())
+    return Decided(held, wanted, given, predicted, orders, alone, withdrawn, site.returned)
 
 
 def _trial(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) -> tuple[int, float]:
     """Return the cores that a policy leaves missing, and the core-seconds that it wastes from the burst on."""
     before = site.destroyed + drained(site)
     found = follow_steps(site, burst, policy, wanted)
-    return found.wanted - found.given, site.destroyed + drained(site) - before
+    return wanted - found.given, site.destroyed + drained(site) - before
 
 
 def drained(site: Site) -> float:

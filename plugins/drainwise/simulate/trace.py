@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
 from drainwise.common.printable import printable
-from drainwise.estimate.records.record import LONGEST_LINE, NO_CORES, opened
+from drainwise.estimate.records.record import LONGEST_LINE, NO_CORES, opened, skipped_words
 from drainwise.estimate.records.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
 from drainwise.facts.errors import UsageError
 
@@ -96,19 +96,11 @@ def trace_in(stream: BinaryIO, name: str) -> Trace:
             raise UsageError(f"{name}: line {place}: expected at most {MOST_JOBS} jobs; cut the log")
         jobs.append(TraceJob(row.number, row.submit, row.run, row.cores, row.requested, row.user, row.group))
     if not jobs:
-        raise UsageError(f"{name}: no job in it that can be used{':' if skipped else ''}{skipped_words(skipped)}")
+        raise UsageError(f"{name}: no job in it that can be used{skipped_words(skipped)}")
     jobs.sort(key=lambda job: job.submit)
     begin = jobs[0].submit
     shifted = tuple(job._replace(submit=job.submit - begin) for job in jobs) if begin else tuple(jobs)
     return Trace(name, shifted, tuple(header), skipped)
-
-
-def skipped_words(skipped: Counter[str]) -> str:
-    """Return what was left out and why, for a line; "" when nothing was."""
-    if not skipped:
-        return ""
-    reasons = sorted(skipped.items(), key=lambda pair: (-pair[1], pair[0]))
-    return f" {sum(skipped.values())} skipped: " + ", ".join(f"{count} {reason}" for reason, count in reasons)
 
 
 def largest_owner(jobs: Sequence[TraceJob], owner: Callable[[TraceJob], str]) -> tuple[str, float]:

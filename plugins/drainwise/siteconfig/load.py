@@ -47,6 +47,7 @@ FORMER: Mapping[str, Mapping[str, str]] = {
         "certificate_key": _LOOPBACK_ALONE,
         "passwords": _LOOPBACK_ALONE,
     },
+    "slurm": {"limits_wait": f"{_AS_BY_DEFAULT}: 1 second"},
     "identity": {"subject": "no subject of a credential is asked for, shown or written down"},
     "page": {"served": "[page] directory is where a web server of the site finds the page"},
 }

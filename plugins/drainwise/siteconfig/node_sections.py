@@ -198,10 +198,7 @@ class SlurmSection(NodeSection):
         "yes: APPTAINER_BIND and SINGULARITY_BIND of each job name its directories, so that its containers see them",
     )
     prolog_time_limit: int = key(
-        duration("1s", "30s"), 10, "a prolog, task prolog or epilog that takes longer gives up; the job runs without"
-    )
-    limits_wait: int = key(
-        duration("0s", "10s"), 1, "how long a starting job waits at most until the agent knows its limits"
+        duration("2s", "30s"), 10, "a prolog, task prolog or epilog that takes longer gives up; the job runs without"
     )
     agent_period: int = key(
         duration("1s", "1h"), 30, "how often a node publishes what its pilots report and tells them what the site wants"
@@ -234,8 +231,6 @@ class SlurmSection(NodeSection):
             yield "agent_period", f"less than [pilot] heartbeat_limit, {format_duration(heartbeat)}"
         if self.agent_period >= grace:
             yield "agent_period", f"less than [reclaim] grace, {format_duration(grace)}"
-        if self.limits_wait >= self.prolog_time_limit:
-            yield "limits_wait", f"less than prolog_time_limit, {format_duration(self.prolog_time_limit)}"
 
 
 @dataclass(frozen=True)

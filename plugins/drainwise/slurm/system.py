@@ -88,7 +88,7 @@ class Slurm(System):
         from drainwise.pool.finding import judged
         from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders
         from drainwise.slurm.setup.check_facts import collect
-        from drainwise.slurm.setup.check_machine import controllers_here, unanswered
+        from drainwise.slurm.setup.check_machine import lines_here, unanswered
         from drainwise.slurm.setup.machine_facts import findings_here
 
         host, now = os.uname().nodename, int(time.time())
@@ -97,7 +97,7 @@ class Slurm(System):
         except PoolUnreachable as fault:
             if not os.path.exists(f"{site.slurm.bin_dir}/scontrol"):
                 raise
-            return [unanswered(str(fault), controllers_here(site), host)]
+            return [unanswered(str(fault), lines_here(site), host)]
         caller = caller_of(facts, site, os.geteuid(), _user_name())
         findings = [*judge(facts, site, now), *judged(facts.cluster, (judge_orders,), facts, caller)]
         findings += agent(is_controller(facts, host), None, host)

@@ -12,7 +12,7 @@ GROUPS = {
     },
     "act": {
         "reclaim": "order the pilots that cost least to give back cores that others are owed",
-        "drain": "have nodes left by their pilots by a time, at the least waste",
+        "drain": "drain nodes: give their jobs deadlines so that the nodes are empty by a time",
         "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are notified of",
     },
     "set up": {

@@ -193,9 +193,9 @@ def searched_names(expressions: Iterable[str]) -> Iterator[str]:
                 yield from (name.lower() for name in re.findall(r"[A-Za-z_]\w*", _STRING.sub('""', part)))
 
 
-def conjuncts(expression: str) -> list[str]:
-    """Split an expression at its outermost `&&`; brackets around the whole of a part are taken off."""
-    parts, depth, begin, place = [], 0, 0, 0
+def _depths(expression: str) -> Iterator[tuple[int, int]]:
+    """Yield the place of each sign outside of strings, and how many brackets are open behind it."""
+    depth = place = 0
     while place < len(expression):
         sign = expression[place]
         if sign == '"':
@@ -203,13 +203,15 @@ def conjuncts(expression: str) -> list[str]:
             place = found.end() if found else len(expression)
             continue
         depth += (sign in "([{") - (sign in ")]}")
-        if depth == 0 and expression.startswith("&&", place):
-            parts.append(expression[begin:place])
-            begin = place = place + 2
-            continue
+        yield place, depth
         place += 1
-    parts.append(expression[begin:])
-    return [_bare(part) for part in parts]
+
+
+def conjuncts(expression: str) -> list[str]:
+    """Split an expression at its outermost `&&`; brackets around the whole of a part are taken off."""
+    ends = [place for place, depth in _depths(expression) if depth == 0 and expression.startswith("&&", place)]
+    begins = [0, *(place + 2 for place in ends)]
+    return [_bare(expression[begin:end]) for begin, end in zip(begins, [*ends, len(expression)])]
 
 
 @lru_cache(maxsize=4096)
@@ -246,23 +248,8 @@ def unusual(expression: str, counted: Collection[str] = ()) -> str:
 
 
 def _bare(part: str) -> str:
+    """Return a part without the brackets whose first opens it and whose last closes it."""
     part = part.strip()
-    while part.startswith("(") and part.endswith(")") and _closes_at_end(part):
+    while part[:1] + part[-1:] == "()" and next((at for at, depth in _depths(part) if not depth), 0) == len(part) - 1:
         part = part[1:-1].strip()
     return part
-
-
-def _closes_at_end(part: str) -> bool:
-    """Decide whether the bracket that opens first closes last."""
-    depth, place = 0, 0
-    while place < len(part):
-        sign = part[place]
-        if sign == '"':
-            found = _STRING.match(part, place)
-            place = found.end() if found else len(part)
-            continue
-        depth += (sign == "(") - (sign == ")")
-        if depth == 0:
-            return place == len(part) - 1
-        place += 1
-    return False

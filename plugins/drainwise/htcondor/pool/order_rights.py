@@ -29,20 +29,16 @@ def rights_at(address: str, command: str = _SET, level: str = _LEVEL) -> OrderRi
     """Ask a daemon, a startd about an order by default; nothing is changed there.
 
     Since HTCondor 24 the bindings show root's own tokens and not those of the machine, and without any they come by
-    the pool's password, as a name that nodes of 23.x do not know. So where the startd refuses, root shows the machine's
-    tokens from then on, if the configuration names no others and they are not refused, too.
+    the pool's password, as a name that nodes of 23.x do not know. So root shows the machine's tokens from then on, if
+    the configuration names no others, unless they are refused. They come first: what is refused stands in the log.
     """
-    found = _asked(address, command, level)
-    tokens = "" if found.allowed else _machines_tokens()
-    if not tokens:
-        return found
-    before = htcondor2.param.get(_TOKENS)
-    htcondor2.param[_TOKENS] = tokens
-    other = _asked(address, command, level)
-    if not other.allowed:
+    if tokens := _machines_tokens():
+        before, htcondor2.param[_TOKENS] = htcondor2.param.get(_TOKENS), tokens
+        found = _asked(address, command, level)
+        if found.allowed:
+            return found
         htcondor2.param[_TOKENS] = before or ""
-        return found
-    return other
+    return _asked(address, command, level)
 
 
 def is_order_taken(address: str) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import cast
 
 from drainwise.common.bounded_call import BoundedCall, each_within, several_within, within
+from drainwise.common.garbage import without_collection
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import Bundle, require_bindings, unpacked
@@ -73,7 +73,7 @@ class HTCondorPool:
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
-        with closing(self._asked()) as asked, _without_collection():
+        with closing(self._asked()) as asked, without_collection():
             answers = asked.ads.values()
             others = cast("Others", next(answers))
             attributes = (*collector.SLOT_ATTRIBUTES, *resources_of(others.startds))
@@ -224,18 +224,6 @@ class _SnapshotQuestion:
             return next(self._demand.values(left))
         except PoolError as fault:
             return shown(str(fault))
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Suspend Python's garbage collector, which would go through many new values, all in use, again and again."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _ask_demand(seconds: float) -> Iterator[Told]:

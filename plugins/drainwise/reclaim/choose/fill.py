@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Real, State, Whole
+from drainwise.reclaim.choose.problem import CORES, DEVICES, Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 
 MOST_ROUNDS = 2_000
@@ -194,8 +194,12 @@ class _Kind:
             if len(over := self._over(going)):
                 self._refuse(taken[low : low + several], going, int(over[0]))
 
+    def _once(self, rows: Whole) -> Whole:
+        """Return each row once: one on several places may be offered on each."""
+        return np.unique(rows) if self.state.problem.wide[rows].any() else rows
+
     def _over(self, rows: Whole) -> Whole:
-        rows = np.unique(rows)  # one on several places may be offered on each
+        rows = self._once(rows)
         spent, instead = self.state.spent(rows), self.state.instead_of(rows)
         spent = spent - self.state.spent(instead) if len(instead) else spent
         return np.flatnonzero(spent > np.maximum(self.state.rest, 0))
@@ -203,7 +207,7 @@ class _Kind:
     def _apply(self, places: Whole, rows: Whole) -> None:
         state = self.state
         touched = np.union1d(places, self._places_of(rows)) if state.problem.wide[rows].any() else places
-        state.go(np.unique(rows))
+        state.go(self._once(rows))
         state.serve(self.kind, places, self.number[places])
         self.rounds += 1
         all_of = state.problem.needs.most[self.kind]  # twice as many again: else jobs without number come one by one
@@ -231,12 +235,14 @@ class _Kind:
         """
         state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
         bound = (limits.binds == limit).any(axis=1) | (not self.barred)
-        barred = np.flatnonzero(bound[table.user])
+        rest, count = np.where(limits.binds >= 0, state.rest[limits.binds], np.inf), limits.counts[limits.binds]
+        allowed = np.column_stack([np.where(count == what, rest, np.inf).min(axis=1) for what in (CORES, DEVICES)])
+        allowed[~bound] = np.inf
+        barred = np.flatnonzero((allowed.T[:, table.user] < table.spends.T).any(axis=0))
         barred = barred[state.open(barred)]
-        binds, way = limits.binds[table.user[barred]], state.way[table.pilot[barred]]
+        way = state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
-        amounts = spends[np.arange(len(barred))[:, None], limits.counts[binds]]
-        barred = barred[((binds >= 0) & (amounts > state.rest[binds])).any(axis=1)]
+        barred = barred[(spends > allowed[table.user[barred]]).any(axis=1)]
         if not len(barred) and len(many := places[self.number[places] > 1]):
             self.most[many] = self.number[many] // 2
             self._forget(many)

@@ -204,10 +204,12 @@ def _unbeaten(key: Whole, price: Real, uses: Real) -> Whole:
         first[1:] = key[order[1:]] != key[order[:-1]]
         return order[first]
     for _ in range(3):
-        beaten = np.zeros(len(order), dtype=bool)
+        beaten, jobs, each = np.zeros(len(order), dtype=bool), key[order], uses.T[:, order]
         for lag in range(1, min(_BEATEN, len(order) - 1) + 1):
-            same = key[order[lag:]] == key[order[:-lag]]
-            beaten[lag:] |= same & (uses[order[:-lag]] <= uses[order[lag:]]).all(axis=1)
+            worse = jobs[lag:] == jobs[:-lag]
+            for use in each:
+                worse &= use[:-lag] <= use[lag:]
+            beaten[lag:] |= worse
         order = order[~beaten]
     return order
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from drainwise.common.garbage import without_collection
 from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import core_hours
 from drainwise.pool.amounts import Amounts, sum_of
@@ -63,6 +64,7 @@ from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom
 
 
+@without_collection()
 def make_plan(
     snapshot: Snapshot,
     now: int,
@@ -213,7 +215,7 @@ class Looked:
 
 
 def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Looked:
-    """Weigh a snapshot at `now` (UNIX s). Raises PoolUnreachable for one that is not whole."""
+    """Weigh a whole snapshot at `now` (UNIX s)."""
     counts, needs_orders, balance = weighed(snapshot, history.unmet, now, settings)
     balance = with_turns(balance, snapshot, history, now)
     if snapshot.kinds is None:
@@ -273,7 +275,7 @@ def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
     for pilot, room in rooms:
         going[room.place] += pilot.cores
     for pilot, room in rooms:
-        nodes, share = " ".join(pilot.nodes), pilot.cores / going[room.place]
+        nodes, share = " ".join(pilot.nodes) if pilot.pieces else pilot.node, pilot.cores / going[room.place]
         for kind, jobs in room.jobs:
             cores = jobs * max(1, kind.needs.cores) * share
             parts[kind.name][pilot.run] = AccountPart(nodes, pilot.cores, min(cores, pilot.cores))

@@ -20,7 +20,7 @@ from drainwise.reclaim.candidates import CUT, LEAVE, Candidate, Candidates
 from drainwise.reclaim.decide.user_plans import able_and_closed, user_plans
 from drainwise.reclaim.history import History, unbound
 from drainwise.reclaim.plan import Need, Order, UserPlan
-from drainwise.reclaim.quota import WhatIf, balance_for, with_turns, without_limits
+from drainwise.reclaim.quota import WhatIf, balance_for, with_changed, with_turns, without_limits
 from drainwise.reclaim.settings import ReclaimSettings
 
 _CLOSING = 300
@@ -117,14 +117,10 @@ def _reserved(snapshot: Snapshot, runs: Collection[str], nodes: Collection[str] 
 
     Nodes that close are no places for new jobs.
     """
-    if not (nodes or runs):
-        return snapshot
-    pilots = (
-        replace(one, reserved=True) if one.run in runs or any(node in nodes for node in one.nodes) else one
-        for one in snapshot.pilots
-    )
+    there = (one.run for one in snapshot.pilots if any(node in nodes for node in one.nodes)) if nodes else ()
+    snapshot = with_changed(snapshot, {*runs, *there}, reserved=True)
     places = tuple(one for one in snapshot.places if one.node not in nodes)
-    return replace(snapshot, pilots=tuple(pilots), places=places)
+    return replace(snapshot, places=places) if nodes else snapshot
 
 
 def _would_stay(pilot: Pilot, clearing: Clearing, now: int, notice: int) -> bool:

@@ -43,7 +43,7 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
-from drainwise.reclaim.quota import owed
+from drainwise.reclaim.quota import owed, with_changed
 from drainwise.reclaim.room import RoomMade
 from drainwise.reclaim.seen_pilots import WINDOW, EndsSeen
 from drainwise.reclaim.settings import ReclaimSettings
@@ -98,17 +98,16 @@ def with_ending_leases(snapshot: Snapshot, need: OpenUntil | None) -> Snapshot:
     if need is None or not need.since:
         return snapshot
     due, of_sets = need.due, _places_of_sets(snapshot, need)
-    pilots = tuple(
-        replace(one, leaving=True)
+    ending = {
+        one.run
+        for one in snapshot.pilots
         if one.lease_end is not None
         and one.lease_end <= due
         and one.deadline is None
         and not any(place in of_sets for place, _ in one.returns())
         and not (one.leaving or one.reserved or one.unanswered is not None)
-        else one
-        for one in snapshot.pilots
-    )
-    return replace(snapshot, pilots=pilots)
+    }
+    return with_changed(snapshot, ending, leaving=True)
 
 
 def _places_of_sets(snapshot: Snapshot, need: OpenUntil) -> set[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.gres import Gres, gres_of_run, gres_per_node
+from drainwise.slurm.jobs.gres import gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
 from drainwise.slurm.jobs.values import (
     PENDING,
@@ -31,10 +31,11 @@ from drainwise.slurm.jobs.values import (
 _OWN_FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "StartTime", "EndTime", "PriorityLong", "RestartCnt"),
 )
-_GRES_FIELDS = ("NumTasks", "tres-per-node", "tres-per-job", "tres-per-task", "tres-per-socket")
+_GRES_FIELDS = ("tres-per-node", "tres-per-job", "tres-per-task", "tres-per-socket")
 _COMMON_FIELDS = (
     *("UserName", "Account", "State", "Reason", "NumCPUs", "NumNodes", "NodeList", "TimeLimit", "OverSubscribe"),
-    *("tres-alloc", *_GRES_FIELDS, "ReqNodes", "ExcNodes", "Reservation", "MinTmpDisk", "Partition", "Feature"),
+    *("tres-alloc", "NumTasks", *_GRES_FIELDS, "ReqNodes", "ExcNodes", "Reservation", "MinTmpDisk", "Partition"),
+    "Feature",
 )
 FIELDS = (*_OWN_FIELDS, *_COMMON_FIELDS)
 """First what is each job's own: the rest of the line is the same for many, and read once."""
@@ -135,8 +136,13 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
     if not state.isupper():
         raise PoolUnreachable(_NO_JOB)
     cores, said = whole(found.get("NumCPUs", "0")), whole(found["NumNodes"].partition("-")[0])
-    resources = found.get("tres-alloc", "")
-    nodes = nodes_of(resources) or said if state == PENDING else said
+    resources, ranks = found.get("tres-alloc", ""), whole(found.get("NumTasks")) or 1
+    nodes = (nodes_of(resources) or said if state == PENDING else said) or 0
+    is_told = nodes == 1 and "gres/" in resources
+    asked = [found.get(name, "") for name in _GRES_FIELDS]
+    field = "OverSubscribe" if found.get("Exclusive", "") in _NOTHING else "Exclusive"
+    word = found.get(field, "OK")
+    sharing = _SHARING[field].get(word)
     return {
         "user": found.get("UserName", ""),
         "account": _text(found, "Account"),
@@ -144,41 +150,25 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
         "states": states_of(state),
         "reason": reason_in(found.get("Reason", "")),
         "cores": 1 if cores is None else cores,
-        "node_count": nodes or 0,
+        "node_count": nodes,
         "node": _text(found, "NodeList"),
         "limit": minutes_in(found.get("TimeLimit", "")),
         "can_requeue": found.get("Requeue") == "1" and found.get("BatchFlag") == "1",
-        **_start_facts(found),
-        "memory": memory_in(resources),
-        "features": _text(found, "Feature"),
-        "required": _text(found, "ReqNodes"),
-        "excluded": _text(found, "ExcNodes"),
-        "reservation": _text(found, "Reservation"),
-        "disk": mebibytes_in(found.get("MinTmpDisk", "")),
-        "gres": _gres(found, nodes or 0),
-        "ranks": whole(found.get("NumTasks")) or 1,
-    }, said
-
-
-def _gres(found: dict[str, str], nodes: int) -> Gres:
-    asked = [found.get(name, "") for name in _GRES_FIELDS[1:]]
-    ranks, resources = whole(found.get("NumTasks")) or 1, found.get("tres-alloc", "")
-    return gres_of_run(resources) if nodes == 1 and "gres/" in resources else gres_per_node(asked, ranks, nodes)
-
-
-def _start_facts(found: Mapping[str, str]) -> dict[str, Any]:
-    """Return where a job may start, by the names of its facts."""
-    field = "OverSubscribe" if found.get("Exclusive", "") in _NOTHING else "Exclusive"
-    word = found.get(field, "OK")
-    sharing = _SHARING[field].get(word)
-    return {
         "whole_nodes": sharing == "whole_nodes",
         "user_alone": sharing == "user_alone",
         "unknown": f"{field}={word[:40]}" if sharing is None else "",
         "qos": _text(found, "QOS"),
         "threads": whole(found.get("Threads")),
         "licences": _text(found, "Licenses"),
-    }
+        "memory": memory_in(resources),
+        "features": _text(found, "Feature"),
+        "required": _text(found, "ReqNodes"),
+        "excluded": _text(found, "ExcNodes"),
+        "reservation": _text(found, "Reservation"),
+        "disk": mebibytes_in(found.get("MinTmpDisk", "")),
+        "gres": gres_of_run(resources) if is_told else gres_per_node(asked, ranks, nodes),
+        "ranks": ranks,
+    }, said
 
 
 def _text(found: Mapping[str, str], field: str) -> str:

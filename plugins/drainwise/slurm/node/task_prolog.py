@@ -23,17 +23,19 @@ if TYPE_CHECKING:
     from drainwise.slurm.node.environment import Environment
 
 _POLL = 0.005
+LIMITS_WAIT = 1.0
+"""Seconds that a starting job waits at most until the agent knows its limits."""
 BIND_VARIABLES = ("APPTAINER_BIND", "SINGULARITY_BIND")
 
 
-def wait_for_limits(tree: str, limits_wait: float) -> None:
-    """Wait until the tree is marked complete, at most `limits_wait` seconds from when the prolog made it.
+def wait_for_limits(tree: str) -> None:
+    """Wait until the tree is marked complete, at most `LIMITS_WAIT` from when the prolog made it.
 
     A task that starts later, or after the clock was set back, waits no longer than that either.
     """
     made = status_of(f"{tree}/{LEASE}")
-    age = time.time() - made.st_mtime if made is not None else limits_wait
-    end = time.monotonic() + min(limits_wait, limits_wait - age)
+    age = time.time() - made.st_mtime if made is not None else LIMITS_WAIT
+    end = time.monotonic() + min(LIMITS_WAIT, LIMITS_WAIT - age)
     while status_of(f"{tree}/{COMPLETE}") is None and time.monotonic() < end:
         time.sleep(_POLL)
 
@@ -85,7 +87,7 @@ def name_directories(settings_path: str) -> None:
     settings, environment = settings_or_defaults(settings_path), posix.environ
     below = f"{node_name(environment)}/{job_id(environment)}"
     tree = f"{settings.runtime_dir}/{below}"
-    wait_for_limits(tree, settings.limits_wait)
+    wait_for_limits(tree)
     printed = lines(tree, posix.geteuid(), settings.features_url, below)
     if settings.whole("container_bind") and "export " in printed:
         printed += bind_lines(tree, environment)

@@ -127,13 +127,13 @@ class _Seen:
         _require_whole(self.jobs, answers.nodes, len(self.odd))
         self.would_run = [job for job in self.jobs if _would_run(job)]
         self.classes = NodeClasses(answers.nodes, answers.rules.reservations, lists_of(self.would_run), now)
+        self.signs = signs_of(self.jobs, ((node.name, node.extra) for node in answers.nodes))
+        self._are_signs_given = any(sign_in(node.extra) for node in answers.nodes)  # an earlier drainwise gives none
         self._draining = {node.name for node in answers.nodes if node.draining}
         self._on_one_node = [job for job in self.jobs if _holds_cores(job) and job.single]
         self._holds = holdings(self._on_one_node, answers.nodes, answers.rules)
         self._pieces = pieces_of(answers.allocations, self.classes.class_of, answers.rules)
         self._on_nodes, self._joined = _joined([job for job in self.jobs if job.node], self._pieces, site.scope)
-        self.signs = signs_of(self.jobs, ((node.name, node.extra) for node in answers.nodes))
-        self._awaited = self.signs if any(sign_in(node.extra) for node in answers.nodes) else {}
 
     def pilots(self) -> tuple[Pilot, ...]:
         """Return the runs."""
@@ -148,7 +148,7 @@ class _Seen:
             return None
         published, end, parts = published_of(job), lease_end(job), self._joined.get(job.number, ())
         cannot = _why_not(job, self._draining, self._joined, site.scope)
-        if not cannot and not _is_heard(job, [one.node for one in parts] or [job.node], self._awaited, now):
+        if not cannot and not self._is_heard([one.node for one in parts] or [job.node], start):
             cannot = "" if _may_end_whole(job, site.scope) else NO_SIGN
         may_have_order = end is not None and cannot in {"", NO_DIRECTORIES, NO_SIGN} and not completing
         has_order = may_have_order and is_shortened(job) and (end or 0) <= now + site.grace
@@ -179,6 +179,11 @@ class _Seen:
             saved=None if files is None else files.last_checkpoint,
             next_save=None if files is None else files.next_checkpoint,
         )
+
+    def _is_heard(self, nodes: Sequence[str], start: int) -> bool:
+        """Decide whether one of a run's nodes gives signs of life; the first is waited for from its start (UNIX s)."""
+        last = max((self.signs[node][0] for node in nodes if node in self.signs), default=0)
+        return not self._are_signs_given or not is_missed(max(last, start), self._now)
 
     def users(self) -> dict[str, set[str]]:
         """Return whose jobs of one node are on each."""
@@ -243,15 +248,6 @@ def _owed(
     of_all = shares.owed(sum(node.cores for node in nodes), needs)
     useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
     return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
-
-
-def _is_heard(job: SlurmJob, nodes: Sequence[str], signs: Mapping[str, tuple[int, str]], now: int) -> bool:
-    """Decide whether a node of a job's gives signs of life; one that never did is waited for from the job's start.
-
-    signs: {} where the nodes of an earlier drainwise give none.
-    """
-    last = max((signs[node][0] for node in nodes if node in signs), default=0)
-    return not signs or not is_missed(max(last, job.start or now), now)
 
 
 def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]], scope: ScopeRules) -> str:

@@ -91,21 +91,21 @@ class _Asked(ExitStack):
         return running
 
 
-_Jobs = Callable[[], Sequence[SlurmJob]]
-"""Returns the jobs, for which was asked. Raises PoolUnreachable when the answer is missing, late or not whole."""
+_Completed = Callable[[Sequence[SlurmJob]], Sequence[SlurmJob]]
+"""Returns the jobs of plain squeue with their texts. Raises PoolUnreachable when these are missing, late or not whole.
+"""
 
 
-def by_squeue(asked: _Asked, commands: SlurmCommands) -> _Jobs:
-    """Ask for the jobs by Slurm's own commands, one after the other.
+def by_commands(asked: _Asked, commands: SlurmCommands) -> _Completed:
+    """Ask for the jobs' texts by Slurm's own commands, once plain squeue has answered.
 
-    Plain `squeue` first, for all of their facts. Then the reports, which only jobs with cores can have: by the JSON of
-    those, or by `scontrol` before 23.02, where the JSON is always of all. Who has left meanwhile is passed over.
+    Only jobs with cores can have reports: the JSON of those tells them, or `scontrol` before 23.02, where the JSON is
+    always of all. Who has left meanwhile is passed over.
     """
-    version, lines = asked.start_long("scontrol", "--version"), asked.start_long(*job_lines.COMMAND)
+    version = asked.start_long("scontrol", "--version")
 
-    def jobs() -> Sequence[SlurmJob]:
+    def completed(listed: Sequence[SlurmJob]) -> Sequence[SlurmJob]:
         release = _release(_text(version))
-        listed = job_lines.jobs_of_lines(lines.output())
         if release < FILTERED_JSON:
             return with_details(listed, commands, lambda *command: asked.start_long(*command).output())
         shape = next((shape for first, shape in SHAPES.items() if release >= first), "")
@@ -113,7 +113,7 @@ def by_squeue(asked: _Asked, commands: SlurmCommands) -> _Jobs:
         written = written_in(answer, "squeue --json printed")
         return with_written([job for job in listed if PENDING in job.states or job.number in written], written)
 
-    return jobs
+    return completed
 
 
 def _text(running: Running) -> str:
@@ -180,7 +180,7 @@ class SlurmTransport:
     def answers(self) -> Answers:
         """See `Transport`. No answer, too, when slurmctld's clock is another one than this machine's."""
         with _Asked(self._commands, self._seconds) as asked:
-            jobs_answer = self._jobs(asked)
+            lines, completed = asked.start_long(*job_lines.COMMAND), self._completed(asked)
             begun = time.time()
             running = (
                 asked.start(*rules.COMMAND, stdin=rules.QUESTIONS),
@@ -193,7 +193,7 @@ class SlurmTransport:
             found = rules_in(config)
             enforces = limits.ENFORCED in found.enforced
             left = asked.start(*limits.COMMAND, most=limits.MOST_BYTES) if enforces else None
-            jobs = jobs_answer()
+            jobs = completed(job_lines.jobs_of_lines(lines.output()))
             waiting = [job for job in jobs if PENDING in job.states]
             if waiting and left is not None:
                 found = replace(found, limits=limits_in(_text(left)))
@@ -216,30 +216,28 @@ class SlurmTransport:
                 return TransportChoice(f"pyslurm {found.version}", "")
         return TransportChoice("" if self._setting == PYSLURM else "squeue --json", why)
 
-    def _jobs(self, asked: _Asked) -> _Jobs:
-        """Ask for the jobs: by squeue's lines, and by pyslurm for their texts; by squeue alone where it is none."""
+    def _completed(self, asked: _Asked) -> _Completed:
+        """Ask for the jobs' texts: by pyslurm, by commands where it is none."""
         found, why = (None, "") if self._setting == COMMANDS else _usable(self._commands)
         if found is None or found in self._broken:
-            return self._squeue(asked, self._broken[found] if found else why)
-        lines = asked.start_long(*job_lines.COMMAND)
+            return self._by_commands(asked, self._broken[found] if found else why)
         reader = asked.also(_start(found, "jobs", self._seconds))
 
-        def jobs() -> Sequence[SlurmJob]:
+        def completed(listed: Sequence[SlurmJob]) -> Sequence[SlurmJob]:
             answer = _answer(reader)
             if fault := _import_fault(answer):
                 self._broken[found] = fault
-                return self._squeue(asked, fault)()
+                return self._by_commands(asked, fault)(listed)
             if answer.code != 0:
                 raise PoolUnreachable(f"pyslurm failed: {answer.said or _ended(answer.code)}")
-            written = written_in(answer.out.partition(b"\n")[2], "pyslurm gave")
-            return with_written(job_lines.jobs_of_lines(lines.output()), written)
+            return with_written(listed, written_in(answer.out.partition(b"\n")[2], "pyslurm gave"))
 
-        return jobs
+        return completed
 
-    def _squeue(self, asked: _Asked, why: str) -> _Jobs:
+    def _by_commands(self, asked: _Asked, why: str) -> _Completed:
         if self._setting == PYSLURM:
             raise PoolUnreachable(f"[slurm] transport = {PYSLURM}, but {why}")
-        return by_squeue(asked, self._commands)
+        return by_commands(asked, self._commands)
 
 
 def _usable(commands: SlurmCommands) -> tuple[InstalledPySlurm | None, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -22,8 +22,8 @@ from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.node_sign import sign_in
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
 from drainwise.slurm.setup.check_facts import ClusterFacts
-from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, hooks_of, names_hook
-from drainwise.slurm.setup.own_settings import HOOK_KEYS, LISTS, MANAGED, ConfigLine, release_of, words_of
+from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, given_limits, hooks_of, names_hook
+from drainwise.slurm.setup.own_settings import HOOK_KEYS, LISTS, MANAGED, TIMEOUTS, ConfigLine, release_of, words_of
 
 OLDEST = (22, 5)
 _MANY = 100
@@ -71,18 +71,23 @@ def _hooks(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
 
 
 def _prolog_limits(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
-    limit, own = facts.number("PrologEpilogTimeout"), site.slurm.prolog_time_limit
-    what, line = "PrologEpilogTimeout", f"PrologEpilogTimeout={max(60, 3 * own)}"
-    if limit is None or limit == UNSET:
-        why, severity = "unset: a prolog that hangs holds its job and node for ever", DANGEROUS
-        if any(facts.own.all(key) for key in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld")):
-            why, severity = f"{why}; ours gives up by itself, how long the site's own take only the site knows", OK
-        yield Finding(severity, what, why, line, "unset")
-    elif limit <= own:
-        why = f"ours gives up after [slurm] prolog_time_limit, {own} s: before that, Slurm kills it and drains the node"
-        yield Finding(DANGEROUS, what, why, line, str(limit))
-    else:
-        yield Finding(OK, what, "a prolog that hangs is ended", value=str(limit))
+    own = site.slurm.prolog_time_limit
+    for what in given_limits(facts.number):
+        limit, enough = facts.number(what), max(60, 3 * own)
+        if limit is None or limit == UNSET:
+            why, severity = "unset: a prolog that hangs holds its job and node for ever", DANGEROUS
+            if any(facts.own.all(key) for key in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld")):
+                why, severity = f"{why}; ours gives up by itself, how long the site's own take only the site knows", OK
+            yield Finding(severity, what, why, f"{what}={enough}", "unset")
+        elif limit <= own:
+            why = (
+                f"ours gives up after [slurm] prolog_time_limit, {own} s: before that, Slurm kills it and drains the"
+                " node"
+            )
+            line = _with_value(facts, what, str(enough)) or f"{what}={enough}"
+            yield Finding(DANGEROUS, what, why, line, str(limit))
+        else:
+            yield Finding(OK, what, "a prolog that hangs is ended", value=str(limit))
     flags = facts.text("PrologFlags")
     alloc = bool({"alloc", "contain"} & set(flags.lower().split(",")))
     why = "without it the prolog runs when a node's first step starts: on other nodes of the job perhaps never"
@@ -156,7 +161,8 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     """Judge what hinders steering where the site wants it, and what is left of it where it does not."""
     if site.slurm.native_preemption != "yes":
         # The lowest one is Slurm's own as well, where nothing has a weight, for one.
-        marks = {EXPOSED, PROTECTED} if facts.text("PreemptType") == "preempt/qos" else {PROTECTED}
+        is_weighted = any((job.priority or 0) not in {0, EXPOSED} for job in facts.jobs)
+        marks = {EXPOSED, PROTECTED} if is_weighted and facts.text("PreemptType") == "preempt/qos" else {PROTECTED}
         marked = [job for job in facts.jobs if job.priority in marks]
         if marked:
             why = "native_preemption is off now and had set them: waiting jobs among them keep their place by it"
@@ -198,6 +204,27 @@ def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
         yield Finding(OK, "PreemptParameters", "only chosen runs can be preempted", line, value)
 
 
+def _with_value(facts: ClusterFacts, key: str, value: str) -> str:
+    """Return the command that gives a key of slurm.conf that stands there another value; "" where it does not."""
+    lines = [line for line in facts.history.lines or () if line.key == key.lower()]
+    return f"{replaced(lines[-1], value)}; scontrol reconfigure" if lines else ""
+
+
+def replaced(line: ConfigLine, value: str) -> str:
+    """Return the command that gives the key of a line another value."""
+    return f"sed -i --follow-symlinks '{line.number}s/=.*/={value}/' {line.file}"
+
+
+def exemption_before_others(lines: Iterable[ConfigLine]) -> Iterator[Finding]:
+    """Find a min_exempt_priority with others behind it: slurmctld of 24.11.5 ends when it reads that. Pure."""
+    for line in lines:
+        words = sorted(words_of(line.value), key=lambda word: exempt_from(word) is not None)
+        if line.key == "preemptparameters" and ",".join(words) != line.value.strip(","):
+            why = "min_exempt_priority stands before others: slurmctld (seen with 24.11) ends when it reads that"
+            cure = f"{replaced(line, ','.join(words))}; systemctl restart slurmctld"
+            yield Finding(DANGEROUS, "PreemptParameters", why, cure, line.place)
+
+
 FRAGMENT = "drainwise.conf"
 RENDER = (
     "drainwise config slurm --role controller --out /; scontrol reconfigure"
@@ -219,6 +246,7 @@ def given_twice(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
         why = "the lines of drainwise stand in its place, and what the site had is not known here"
         for key in facts.own.unknown:
             yield Finding(MISSING, key, why, RENDER)
+    yield from exemption_before_others(facts.history.lines)
     own_hooks = [value for key in HOOK_KEYS[:2] for value in facts.own.all(key)]
     limit = facts.number("PrologEpilogTimeout")
     if own_hooks and not facts.own.unknown and not facts.own.text("PrologEpilogTimeout") and limit not in {None, UNSET}:
@@ -266,9 +294,9 @@ def _lost(key: str, line: ConfigLine, facts: ClusterFacts, site: SiteConfig) -> 
     if key in LISTS:
         gone = [word for word in words_of(value) if word.lower() not in words_of(live.lower())]
         return f"without {', '.join(gone)}" if gone else ""
-    if key == "PrologEpilogTimeout":
-        seconds = int(value) if value.isdigit() else 0
-        longer = seconds > (facts.number(key) or 0)
+    if key in TIMEOUTS:
+        seconds, limit = int(value) if value.isdigit() else 0, facts.number(key)
+        longer = limit is not None and seconds > limit
         return f"a prolog or epilog of the site's that needs {value} s drains its node" if longer else ""
     return f"{value} is not in force"
 
@@ -357,7 +385,7 @@ _RULES: tuple[Rule, ...] = (
     _late_deadlines,
     _requeue,
     _preemption,
+    _node_agents,
     _reports,
     _drained,
-    _node_agents,
 )

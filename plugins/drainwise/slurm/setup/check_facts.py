@@ -15,6 +15,7 @@ from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.node_sign import signs_of
 from drainwise.slurm.pool.transport import SlurmTransport, TransportChoice
 from drainwise.slurm.setup.live_settings import history_of
+from drainwise.slurm.setup.merge import Hook, names_hook
 from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings, release_of
 
 QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=Name,Preempt,PreemptMode")
@@ -112,6 +113,11 @@ class ClusterFacts:
         """Return a setting's value, "" when it is not set."""
         value = self.config.get(key.lower(), "")
         return "" if value in UNSET_VALUES else value
+
+    def runs(self, hook: Hook) -> bool:
+        """Return whether slurm.conf names a hook of ours, or the site's own that calls it."""
+        live = self.text(hook.key)
+        return names_hook(live, hook.path) or bool(self.own.wrappers & set(live.split()))
 
     def number(self, key: str) -> int | None:
         """Return the number that a value begins with (`5 sec`), None without one."""

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from drainwise.doctor.looks import NODE_AGENT
 from drainwise.facts.errors import ConfigurationError
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.setup.check import FRAGMENT, short_name
+from drainwise.slurm.setup.check import FRAGMENT, exemption_before_others, short_name
 from drainwise.slurm.setup.check_facts import ClusterFacts
-from drainwise.slurm.setup.own_settings import read_config
+from drainwise.slurm.setup.own_settings import ConfigLine, read_config
 
 _NO_MUNGE = re.compile(r"munged? is up|munged|Munge encode failed", re.IGNORECASE)
 _OTHER_KEY = re.compile(r"authentication error|Invalid credential|Invalid authentication", re.IGNORECASE)
 _KEY = "/etc/munge/munge.key"
 
 
-def controllers_here(site: SiteConfig) -> list[str]:
-    """Return the controllers by this machine's own slurm.conf; nothing where it cannot be read."""
+def lines_here(site: SiteConfig) -> tuple[ConfigLine, ...]:
+    """Return the lines of this machine's own slurm.conf; nothing where it cannot be read."""
     try:
-        lines = read_config(f"{site.slurm.config_dir}/slurm.conf")
+        return read_config(f"{site.slurm.config_dir}/slurm.conf")
     except ConfigurationError:
-        return []
+        return ()
+
+
+def controllers_in(lines: Iterable[ConfigLine]) -> list[str]:
+    """Return the controllers by the lines of slurm.conf, without a domain."""
     return [short_name(line.value) for line in lines if line.key in {"slurmctldhost", "controlmachine"}]
 
 
-def unanswered(fault: str, controllers: Collection[str], host: str) -> Finding:
+def unanswered(fault: str, lines: Sequence[ConfigLine], host: str) -> Finding:
     """Return why Slurm's commands have no answer on `host`, and what to do: munge, its key, or slurmctld. Pure.
 
-    fault: what a command said. controllers: their names, without a domain.
+    fault: what a command said. lines: of this machine's slurm.conf.
     """
+    controllers, fatal = controllers_in(lines), next(exemption_before_others(lines), None)
     what, there = "slurmctld", next(iter(controllers), "the controller")
     if _NO_MUNGE.search(fault):
         return Finding(MISSING, "munge", f"it does not run here: {fault}", "systemctl start munge", machine=host)
@@ -40,6 +46,8 @@ def unanswered(fault: str, controllers: Collection[str], host: str) -> Finding:
         why = f"the key here is another one than on {there}, or a clock is off by minutes: {fault}"
         line = f"scp root@{there}:{_KEY} {_KEY}; systemctl restart munge   # and compare `date` on both"
         return Finding(MISSING, "munge", why, line, machine=host)
+    if fatal is not None:
+        return replace(fatal, machine=host)
     line = f"systemctl start {what}" + ("" if short_name(host) in controllers else f"   # on {there}")
     return Finding(MISSING, what, f"it does not answer: {fault}", line, machine=host)
 

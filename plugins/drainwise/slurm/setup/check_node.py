@@ -22,7 +22,7 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.node.environment import is_node_name
 from drainwise.slurm.node.job_tree import is_full, jobs, open_node, own_mounts
 from drainwise.slurm.setup.check_facts import ClusterFacts
-from drainwise.slurm.setup.merge import Hook, hooks_of, names_hook
+from drainwise.slurm.setup.merge import Hook, hooks_of
 from drainwise.slurm.setup.render import render
 
 _LARGEST = 65536
@@ -64,8 +64,8 @@ def hook_files(facts: ClusterFacts, site: SiteConfig) -> tuple[HookFile, ...]:
     hooks = hooks_of(site, facts.own)
     return tuple(
         _looked_at(hook, wanted.get(hook.path), expected.command or command)
-        for key, hook in hooks.items()
-        if names_hook(facts.text(key), hook.path) or facts.own.wrappers & set(facts.text(key).split())
+        for hook in hooks.values()
+        if facts.runs(hook)
     )
 
 
@@ -145,7 +145,8 @@ class Space:
     """The runtime directory as it lies on this machine.
 
     own: whether it is a file system of its own. full: whether nothing more can be written there. shared: the jobs whose
-    $JOBSTATUS is no file system of its own. fault: what in it is not used, "" for nothing.
+    $JOBSTATUS is no file system of its own. fault: what in it is not used, "" for nothing. growing: the command that
+    makes it larger, "" where none does.
     """
 
     directory: str
@@ -153,6 +154,7 @@ class Space:
     full: bool
     shared: tuple[str, ...]
     fault: str = ""
+    growing: str = ""
 
 
 def space_of(runtime_dir: str) -> Space | None:
@@ -177,7 +179,27 @@ def space_of(runtime_dir: str) -> Space | None:
         if node is not None:
             shared += [job for job in jobs(node) if f"{real}/{name}/{job}/{JOB_STATUS}" not in mounts]
             os.close(node)
-    return Space(runtime_dir, os.path.ismount(real), is_full(real), tuple(sorted(shared, key=int)), fault)
+    full = is_full(real)
+    return Space(
+        *(runtime_dir, os.path.ismount(real), full, tuple(sorted(shared, key=int)), fault),
+        growing=growing(real) if full else "",
+    )
+
+
+def growing(directory: str, mounts: str = "/proc/mounts") -> str:
+    """Return the command that makes the file system of a directory larger, which lies in memory; "" for another one.
+
+    mounts: where the kernel shows them.
+    """
+    place, room = directory, os.statvfs(directory)
+    while not os.path.ismount(place):
+        place = os.path.dirname(place)
+    with open(mounts, encoding="utf-8", errors="surrogateescape") as stream:
+        kinds = dict(line.split(" ")[1:3] for line in stream)
+    if kinds.get(place) != "tmpfs":
+        return ""
+    size = f"size={2 * room.f_blocks * room.f_frsize},nr_inodes={2 * room.f_files}"
+    return f"mount -o remount,{size} {place}   # until the next boot; what fills it: du -x -a {place} | sort -n | tail"
 
 
 def judge_space(space: Space | None) -> Iterator[Finding]:
@@ -196,7 +218,8 @@ def judge_space(space: Space | None) -> Iterator[Finding]:
         )
     if space.full:
         why = "full: new jobs get no feature directories, and no pilot receives an order"
-        yield Finding(DANGEROUS, "runtime_dir", why, f"du -x -s {space.directory}/*/*", space.directory)
+        line = space.growing or f"du -x -s {space.directory}/*/*"
+        yield Finding(DANGEROUS, "runtime_dir", why, line, space.directory)
     if space.own:
         yield Finding(OK, "runtime_dir", "a file system of its own", value=space.directory)
     else:

@@ -18,14 +18,15 @@ from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.setup.check import caller_of, is_controller, judge, judge_orders, short_name
 from drainwise.slurm.setup.check_facts import ClusterFacts, collect
 from drainwise.slurm.setup.check_machine import (
-    controllers_here,
+    controllers_in,
     including,
     judge_node_agent,
     judge_own_config,
+    lines_here,
     unanswered,
 )
 from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
-from drainwise.slurm.setup.merge import hooks_of, names_hook
+from drainwise.slurm.setup.merge import hooks_of
 
 
 def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
@@ -36,9 +37,9 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
     try:
         facts = collect(site)
     except PoolUnreachable as fault:
-        controllers = controllers_here(site)
-        roles = ("controller",) if short_name(host) in controllers else ()
-        found = (unanswered(str(fault), controllers, host),)
+        lines = lines_here(site)
+        roles = ("controller",) if short_name(host) in controllers_in(lines) else ()
+        found = (unanswered(str(fault), lines, host),)
         return BatchFacts("slurm", "Slurm", roles=roles, agent_here=bool(roles), findings=found)
     here, control = short_name(host), is_controller(facts, host)
     is_node = _is_node(facts.hosts, host)
@@ -97,10 +98,7 @@ def standings_in(jobs: Iterable[SlurmJob]) -> dict[str, int]:
 
 def _in_force(facts: ClusterFacts, site: SiteConfig) -> bool:
     """Decide whether slurm.conf names all hooks of ours, or the site's own that call them."""
-    return all(
-        names_hook(facts.text(key), hook.path) or bool(facts.own.wrappers & set(facts.text(key).split()))
-        for key, hook in hooks_of(site, facts.own).items()
-    )
+    return all(map(facts.runs, hooks_of(site, facts.own).values()))
 
 
 def _rights(facts: ClusterFacts, site: SiteConfig, user: str) -> Rights:

@@ -15,14 +15,14 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from drainwise.facts.errors import UsageError
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.pool.native_preemption import EXPOSED, exempt_from
-from drainwise.slurm.setup.own_settings import HOOK_KEYS, OwnSettings
+from drainwise.slurm.setup.own_settings import HOOK_KEYS, TIMEOUTS, OwnSettings
 
 MIN_EXEMPT_SINCE = Decimal("23.02")
 """The first release of Slurm that knows PreemptParameters=min_exempt_priority."""
@@ -108,15 +108,20 @@ def lines_of(site: SiteConfig, own: OwnSettings) -> dict[str, str]:
     lines = {key: hooks[key].value for key in HOOK_KEYS}
     flags = own.words("PrologFlags")
     lines["PrologFlags"] = "" if _RUNS_ON_ALL_NODES & {flag.lower() for flag in flags} else ",".join([*flags, "Alloc"])
-    lines["PrologEpilogTimeout"] = _time_limit(site, own, hooks)
+    lines |= {key: _time_limit(site, own, hooks, key) for key in given_limits(own.number)}
     if site.slurm.native_preemption == "yes":
         lines |= _native_lines(site, own)
     return {key: value for key, value in lines.items() if value}
 
 
-def _time_limit(site: SiteConfig, own: OwnSettings, hooks: Mapping[str, Hook]) -> str:
-    """Return the limit of a prolog, where the site's own is none or too short for ours."""
-    limit, ours = own.number("PrologEpilogTimeout"), site.slurm.prolog_time_limit
+def given_limits(number: Callable[[str], int | None]) -> tuple[str, ...]:
+    """Return the keys that limit prologs and epilogs: each one's own where there is one. number: the value of a key."""
+    return tuple(key for key in TIMEOUTS[1:] if number(key) is not None) or TIMEOUTS[:1]
+
+
+def _time_limit(site: SiteConfig, own: OwnSettings, hooks: Mapping[str, Hook], key: str) -> str:
+    """Return the limit of a prolog, where the site's own by this key is none or too short for ours."""
+    limit, ours = own.number(key), site.slurm.prolog_time_limit
     enough = str(max(_LEAST_TIMEOUT, 3 * ours))
     if limit is None:
         own_hooks = any(own.all(key) for key in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld"))

@@ -81,7 +81,9 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
 
 
 HOOK_KEYS = ("Prolog", "Epilog", "TaskProlog")
-MANAGED = (*HOOK_KEYS, "PrologFlags", "PrologEpilogTimeout", "PreemptType", "PreemptMode", "PreemptParameters")
+TIMEOUTS = ("PrologEpilogTimeout", "PrologTimeout", "EpilogTimeout")
+"""The limits of prologs and epilogs; since 25.05 each can have its own, and `scontrol show config` shows those then."""
+MANAGED = (*HOOK_KEYS, "PrologFlags", *TIMEOUTS, "PreemptType", "PreemptMode", "PreemptParameters")
 """The keys of slurm.conf that the lines of drainwise may set."""
 LISTS = ("PrologFlags", "PreemptMode", "PreemptParameters")
 """Those of them whose value is a list of words."""
@@ -89,7 +91,8 @@ RECORD = "# had: "
 VERSION = "SLURM_VERSION"
 
 _ASIDE = ("PrologSlurmctld", "EpilogSlurmctld")  # never set, but PrologEpilogTimeout is theirs, too
-_DEFAULTS = {"preempttype": {"preempt/none"}, "preemptmode": {"off"}, "prologepilogtimeout": {"0", "65534"}}
+_DEFAULTS = {"preempttype": {"preempt/none"}, "preemptmode": {"off"}}
+_DEFAULTS |= {key.lower(): {"0", "65534"} for key in TIMEOUTS}
 
 Values = Mapping[str, "tuple[str, ...]"]
 
@@ -261,7 +264,7 @@ def _is_live(key: str, fragment: Fragment, live: Sequence[str], hooks: Mapping[s
         return False
     if key in LISTS:
         return set(words_of(ours[-1].lower())) <= set(words_of(live[-1].lower()))
-    if key == "PrologEpilogTimeout":
+    if key in TIMEOUTS:
         return live[-1].split()[0] == ours[-1]
     return bool(set(ours) & set(live) & set(hooks.get(key, ours)))
 

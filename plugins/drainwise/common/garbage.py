@@ -1,0 +1,19 @@
+"""Keep Python's garbage collector from going through very many new values, all in use, again and again."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Suspend the garbage collector, where it is not suspended already."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
