@@ -532,9 +532,8 @@ def test_a_standing_order_for_after_a_save_costs_what_it_cost_when_it_was_given(
     """Before the save nothing of its price is what would be lost without it: no order is replaced for that."""
     first = assess(EVERY_HOUR, NOW, SETTINGS).best
     columns = candidates_of([EVERY_HOUR], NOW + 900, SETTINGS).figures.columns
-    assert (
-        float(cut_wastes(columns, NOW + 900, columns.cores * 0.0 + first.deadline, SETTINGS.margin)[0]) == first.waste
-    )
+    deadline = columns.started * 0.0 + first.deadline
+    assert float(cut_wastes(columns, NOW + 900, deadline, SETTINGS.margin)[0]) == first.waste
 
 
 def test_a_long_lease_is_cut_at_one_tooth_of_the_saw() -> None:

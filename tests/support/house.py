@@ -161,7 +161,7 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "common": Budget(1_718, "__init__ __main__ common facts"),
+    "common": Budget(1_731, "__init__ __main__ common facts"),
     "processes": Budget(622, "processes"),
     "features": Budget(1_613, "features"),
     "pilotad": Budget(1_014, "pilotad"),
@@ -169,7 +169,7 @@ BUDGETS = {
     "pilot": Budget(2_043, "pilot pilot.decide pilot.queues"),
     "pool": Budget(863, "pool"),
     "reclaim": Budget(
-        5_023,
+        5_033,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_892, "journal"),
@@ -178,15 +178,15 @@ BUDGETS = {
     "install": Budget(1_210, "install doctor"),
     "htcondor/node": Budget(962, "htcondor.node"),
     "htcondor/pool": Budget(
-        3_291,
+        3_282,
         "htcondor htcondor.ads htcondor.demand htcondor.pool",
     ),
     "htcondor/setup": Budget(985, "htcondor.setup"),
     "slurm/node": Budget(1_914, "slurm.node slurm.node_agent"),
     "slurm/pool": Budget(3_312, "slurm slurm.jobs slurm.pool"),
-    "slurm/setup": Budget(1_151, "slurm.setup"),
+    "slurm/setup": Budget(1_196, "slurm.setup"),
     "cli": Budget(
-        4_340,
+        4_399,
         "cli cli.command_line cli.screen",
     ),
     "local": Budget(2_076, "local local.lease"),
@@ -195,12 +195,12 @@ BUDGETS = {
     "launch/batch": Budget(1_676, "htcondor.launch slurm.launch sge local.launch_backend"),
     "estimate": Budget(1_720, "estimate estimate.records"),
     "validate": Budget(1_359, "validate"),
-    "simulate": Budget(2_235, "simulate simulate.policies"),
+    "simulate": Budget(2_338, "simulate simulate.policies"),
 }
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_028
+LARGEST_SUM = 45_021
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -213,9 +213,9 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 487),
+    "check and doctor": Allowance(600, 540),
     "Whose jobs": Allowance(1_500),
-    "Leave at the next checkpoint": Allowance(1_000, 165),
+    "Leave at the next checkpoint": Allowance(1_000, 340),
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -17,12 +17,13 @@ from drainwise.cli.command_line.options import MAY, Command, option
 from drainwise.cli.screen.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.text import document, json_text, write_whole
 from drainwise.common.printable import printable
+from drainwise.estimate.records.record import skipped_words
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
 from drainwise.pilot.decide.settings import WHILE_DRAINING
 from drainwise.simulate.policies.meanings import CLAIRVOYANT, MEANINGS
 from drainwise.simulate.scenario import DOMINANT, ESTIMATES, Scenario, site_settings, with_site_defaults
-from drainwise.simulate.trace import Trace, skipped_words
+from drainwise.simulate.trace import Trace
 
 if TYPE_CHECKING:
     from drainwise.simulate.comparison import Watch
