@@ -16,6 +16,7 @@ from drainwise.facts.client_rules import ANY_ATTRIBUTE, ATTRIBUTE
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.scope_rules import ScopeRules
 from drainwise.local.system import DIRECTORY_HELP
+from drainwise.pool.billing import parse_billing
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy, policy_names
 from drainwise.reclaim.seen_pilots import StuckRules
@@ -105,6 +106,7 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         scope=_scope(site, system),
         max_cores_hour=reclaim.max_cores_per_hour,
         max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
+        billing=parse_billing(reclaim.billing),
         extra_cores=None if reclaim.extra_cores == "auto" else int(reclaim.extra_cores),
         **{name: getattr(reclaim, name) for name in same},
     )
