@@ -14,7 +14,7 @@ from drainwise.pilot.decide.payload import parse_payload
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = (DOCS / "pilot.md").read_text()
-OTHERS = {"run", "refuse", "action"}
+OTHERS = {"run", "refuse", "action", "metadata"}
 
 
 def fences(language: str) -> list[str]:
