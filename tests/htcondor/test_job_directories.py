@@ -246,6 +246,16 @@ def test_a_user_cannot_make_its_directory_a_newer_one(made: Node) -> None:
     assert look(made, top(job.scratch)) is None
 
 
+def test_an_ad_that_is_no_file_of_the_daemons_is_refused(made: Node) -> None:
+    """Only an absent one means the older layout: what else is there is said."""
+    made.since_25_4 = True
+    job = made.start("slot1_1", USER, STARTED, pid=1)
+    os.rename(job.update_ad, f"{job.update_ad}.moved")
+    os.symlink(f"{job.update_ad}.moved", job.update_ad)
+    with pytest.raises(RefusedFile, match="symlink"):
+        look(made, "dir_1")
+
+
 def test_between_two_jobs(made: Node) -> None:
     """The slot's ad names no job yet: nothing is found."""
     made.since_25_4 = True

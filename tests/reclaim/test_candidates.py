@@ -13,6 +13,7 @@ from drainwise.facts.cut_deadline import Claims
 from drainwise.facts.waste import bounded_kill_waste
 from drainwise.pilotad.report import SILENT, PilotReport, as_plain, from_plain
 from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
+from drainwise.reclaim.columns import columns_of, columns_of_one
 from drainwise.reclaim.figures import cut_wastes, most_lost
 from drainwise.reclaim.history import History, TrustFigures, why_closed
 from drainwise.reclaim.settings import BROKEN_PROMISES
@@ -542,3 +543,12 @@ def test_a_long_lease_is_cut_at_one_tooth_of_the_saw() -> None:
     end = columns.started * 0.0 + NOW + 1800 + 3600 * 5 + 300
     kept = columns.cores[0] * 300 + BROKEN_PROMISES * (most_lost(columns, end) - columns.cores * 300)
     assert cut_wastes(columns, NOW, end, SETTINGS.margin)[0] == pytest.approx(kept[0], abs=1)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_priority_counts_up_to_a_bound(sign: int) -> None:
+    """Sums with it stay exact."""
+    for said, counts in ((2**31 - 1, 2**24), (2**24 + 1, 2**24), (2**24 - 1, 2**24 - 1), (3, 3)):
+        one = pilot(1, report(priority=sign * said))
+        for columns in (columns_of([one], NOW, SETTINGS, History()), columns_of_one(one, NOW, SETTINGS, History())):
+            assert columns.priority_factor == sign * counts

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.decide.open_until import LAST_MOMENTS
+from drainwise.reclaim.decide.open_until import LAST_MOMENTS, rate_of_ends
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.reasons import LATER
@@ -267,3 +268,18 @@ def test_claims_decide_only_when_a_users_own_pilots_go(
         lease = order.pilot.lease_end or NOW + HORIZON
         assert order.deadline >= min(NOW + LEAST, lease)
         assert order.kind == LEAVE or order.deadline <= max(NOW + LEAST, NOW + left)
+
+
+def test_the_rate_of_ends_is_between_what_was_seen_and_what_began() -> None:
+    """Six hours of what began within three days count as much as what was seen; no pilot lives below ten minutes."""
+    cores, started = np.array([8, 4]), np.array([NOW - 3600.0, NOW - 30 * 86_400.0])
+
+    def rate(seen: EndsSeen) -> float:
+        return rate_of_ends(cores, started, NOW, seen)
+
+    hours, window = 6 * 3600, 3 * 86_400
+    assert rate(EndsSeen()) == pytest.approx(8 / window / 12)
+    assert rate(EndsSeen(24.0, 12 * 10 * hours)) == pytest.approx((24 + 8 / window * hours) / (12 * 11 * hours))
+    assert rate(EndsSeen(-24.0, -5.0)) == rate(EndsSeen())
+    assert rate(EndsSeen(1e9, 0.0)) == 1 / 600
+    assert rate_of_ends(cores[:0], started[:0], NOW, EndsSeen(8.0, 1.0)) == 0.0

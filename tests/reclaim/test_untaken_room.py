@@ -17,6 +17,7 @@ from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.reclaim.counted_demand import UntakenRoom, watched_room
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import UnmetDemand
 from memory_pool import MemoryPool
 from more_examples import most_of
 
@@ -253,6 +254,23 @@ def test_a_change_ends_what_is_remembered() -> None:
     assert started[name].places == {"n0": (4, BEGIN + 120)}
     pool.jobs = 0
     assert watched_room(started, {}, pool.snapshot(BEGIN + 180), BEGIN + 180) == {}
+
+
+@pytest.mark.parametrize("knows", [False, True])
+def test_room_counts_as_made_for_jobs_that_nobody_can_place(knows: bool) -> None:
+    """When orders were given for them after they were first seen; never after now, and never forgotten."""
+    sizes = {"n0": [4, 4], "n1": [4]}
+    pool = HiddenRule(list(sizes), sizes, 4, 1, RULES["none"], knows, "n0")
+    known = watched_room({}, {}, pool.snapshot(BEGIN), BEGIN)
+    [name] = known
+    unmet = {name: UnmetDemand("b", ordered=BEGIN + 50, kind=name)}
+    made = [
+        watched_room(before, unmet, pool.snapshot(now), now)[name].made
+        for before, now in (({}, BEGIN + 60), (known, BEGIN + 60), (known, BEGIN + 40))
+    ]
+    assert made == ([0, 0, 0] if knows else [0, BEGIN + 50, BEGIN + 40])
+    past = {name: replace(known[name], made=BEGIN - 9)}
+    assert watched_room(past, {}, pool.snapshot(BEGIN + 60), BEGIN + 60)[name].made == BEGIN - 9
 
 
 def test_the_journal_keeps_it() -> None:

@@ -46,6 +46,22 @@ def notice_in(directory: Path) -> SiteAd | None:
     return parse_site_ad(path.read_bytes())[0] if path.exists() else None
 
 
+def test_another_runs_notice_stays_when_a_job_ends(host: AgentHost) -> None:
+    """Another host may have brought it, of which this one knows nothing."""
+    home = home_of(host)
+    host.start(17, work_dir=bytes(home))
+    host.round()
+    ordered(host, 17)
+    host.round()
+    notice = home / ".site.ad"
+    notice.write_text(notice.read_text().replace(f"17@{host.now - 100}", "18@1795249000"))
+    host.tree(17).rename(f"{host.base}/gone")
+    host.slurm.end(17)
+    host.round()
+    found = notice_in(home)
+    assert found is not None and found.run == "18@1795249000"
+
+
 def test_a_pilot_that_knows_the_paper_alone_is_told_in_its_work_dir(host: AgentHost) -> None:
     """As the job's user, by name of the run; nothing before there is an order, and nothing after it."""
     home = home_of(host)

@@ -53,7 +53,7 @@ def observation_text(seen: Observation) -> str:
 
 def observation_in(text: object) -> Observation | None:
     """Read it; None for anything that is none."""
-    parts = text.split(":") if type(text) is str and len(text) <= LONGEST and text.isascii() else []
+    parts = text.split(":") if type(text) is str and len(text) <= LONGEST else []
     if len(parts) != 7 or not is_client(parts[0]):
         return None
     whole, point, hundredths = parts[3].partition(".")
