@@ -88,9 +88,11 @@ def test_a_job_that_checkpoints_goes_and_loses_no_more_than_it_did_since(pool: C
 
     first = pool.wait_for(lambda: told(3 * INTERVAL), 120, "a run with checkpoints")
     assert first["kill_waste"] <= CORES * (INTERVAL + 6) < CORES * first["age"]
+    [before] = pool.queue(f"ClusterId == {job}", ["CommittedTime"])
     pool.run(["condor_qedit", str(job), "CommittedTime", "999999"], user="alice")
     forged = pool.wait_for(lambda: told(0), 20, "the edited job")
     assert 0 <= forged["kill_waste"] <= CORES * (INTERVAL + 6)
+    pool.run(["condor_qedit", str(job), "CommittedTime", str(before.integer("CommittedTime"))], user="alice")
     pool.run(["condor_vacate_job", "-fast", str(job)])
     again = pool.wait_for(lambda: one if (one := told(0)) and one["run"] != first["run"] else {}, 60, "its next run")
     assert again["kill_waste"] <= CORES * (again["age"] + 1), "what earlier runs committed counts for this one"
