@@ -178,7 +178,7 @@ BUDGETS = {
     "install": Budget(1_211, "install doctor"),
     "htcondor/node": Budget(962, "htcondor.node"),
     "htcondor/pool": Budget(
-        3_282,
+        3_284,
         "htcondor htcondor.ads htcondor.demand htcondor.pool",
     ),
     "htcondor/setup": Budget(985, "htcondor.setup"),
@@ -200,7 +200,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 44_998
+LARGEST_SUM = 45_000
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
