@@ -56,6 +56,10 @@ _DRAWING = """\
 """
 
 
+_OF_THE_TABLE = {_text for names in GROUPS.values() for _text in names.values()}
+"""What the table of the groups says of a command already."""
+
+
 def pages() -> dict[Path, str]:
     """Return the text of each page by its path; of the page of keys what stands before them is kept."""
     docs = ROOT / "docs"
@@ -88,7 +92,8 @@ def _commands() -> Iterator[str]:
     yield ""
     for one in _parsers(parser):
         yield f"## {one.prog}\n" if one.prog.count(" ") == 1 else f"### {one.prog}\n"
-        if text := _plain(one.description or said_of(parser, one.prog)):
+        text = _plain(one.description or said_of(parser, one.prog))
+        if text and text.rstrip(".") not in _OF_THE_TABLE:
             yield f"{text[0].upper()}{text[1:].rstrip('.')}.\n"
         rows = _rows(one)
         if own := [row for row in rows if row not in shared]:

@@ -57,6 +57,7 @@ def pool(count: int) -> Columns:
         restart=np.zeros(count),
         next_save=np.full(count, np.inf),
         writing=np.full(count, np.inf),
+        billed=np.ones(count),
         curve=np.full((3 * MOST_POINTS, count), np.nan),
     )
 

@@ -138,3 +138,18 @@ def test_an_error_that_cannot_be_written_ends_as_it_would() -> None:
         line = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, "-m", "drainwise", *words]
         shown = subprocess.run(line, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=False)
         assert (shown.returncode, shown.stdout) == (code, "")
+
+
+def test_without_a_word_the_commands_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """By group, on standard error, with the code of wrong usage."""
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "\nwatch:\n" in err and "\n  status " in err
+
+
+def test_wrong_usage_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is wrong, without the lines of usage before it."""
+    with pytest.raises(SystemExit):
+        main(["plan", "--cores", "many"])
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("drainwise plan: error: argument --cores")

@@ -149,7 +149,7 @@ def test_a_log_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
         (("TORN",), 2, "cannot be read to its end"),
         (("TEXT",), 2, "--format"),
         (("EMPTY",), 1, "no finished payload in it"),
-        (("--swf", "RECORDS"), 1, "no job with a run time"),
+        (("--swf", "RECORDS"), 1, "no job with a run time and a requested time in it: "),
         (("--swf", "/no/such"), 2, "/no/such: cannot be read"),
     ],
 )

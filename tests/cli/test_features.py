@@ -111,7 +111,17 @@ def test_a_directory_that_is_not_there_is_an_error(run: Run, tmp_path: Path) -> 
     with pytest.raises(FeatureError, match="absent: No such file"):
         run("show", "--job", str(tmp_path / "absent"))
     with pytest.raises(UsageError, match="features location"):
-        run("show", "--job", "relative/path")
+        run("show", "--job", "ftp://host/path")
+
+
+def test_a_directory_may_be_named_from_where_one_is(
+    run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `write` takes it; a variable of the environment has a full path."""
+    monkeypatch.chdir(site)
+    assert run("show", "--machine", "mf") == 0
+    assert f"machine {site}/mf\n" in capsys.readouterr().out
+    assert run("threads", "--job", "jf") == 0
 
 
 def test_check_ends_with_0_without_errors_and_with_1_otherwise(

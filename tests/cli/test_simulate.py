@@ -170,6 +170,8 @@ def test_each_option_is_checked(option: str, value: str, expected: str, capsys: 
         (("TRACE", "--html", "/no/such/page.html"), 2, "--html '/no/such/page.html' cannot be written"),
         (("TRACE", "--html", "/"), 2, "it is a directory"),
         (("TRACE", "--longest", "1", "--mix", "1:1", "--lease", "1"), 2, "none of its"),
+        (("TRACE", "--cores", "4"), 2, "--cores 4: fewer than a pilot of 8 cores has"),
+        (("TRACE", "--cores", "63", "--mix", "8:0.5,64:0.5"), 2, "fewer than a pilot of 64 cores has"),
         (("TRACE", "--json", "--csv"), 2, "not allowed with"),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_tree_deeper_than_any_path() -> None:
         before = len(os.listdir("/proc/self/fd"))
         remove(node)
         assert os.listdir(node) == []
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before  # the garbage collector may close some of other tests
         os.close(node)
 
 

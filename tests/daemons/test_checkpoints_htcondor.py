@@ -18,6 +18,8 @@ from drainwise.siteconfig import load
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("checkpoints", "HTCondor")]
 ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
 CORES, INTERVAL = 4, 12
+LATE = 15
+"""Seconds that a checkpoint may come later than it should, at least: `reclaim.figures`."""
 SITE = """\
 [htcondor]
 max_vacate_time = 2s
@@ -86,27 +88,35 @@ def test_a_job_that_checkpoints_goes_and_loses_no_more_than_it_did_since(pool: C
 
     first = pool.wait_for(lambda: told(3 * INTERVAL), 120, "a run with checkpoints")
     assert first["kill_waste"] <= CORES * (INTERVAL + 6) < CORES * first["age"]
+    [before] = pool.queue(f"ClusterId == {job}", ["CommittedTime"])
     pool.run(["condor_qedit", str(job), "CommittedTime", "999999"], user="alice")
     forged = pool.wait_for(lambda: told(0), 20, "the edited job")
     assert 0 <= forged["kill_waste"] <= CORES * (INTERVAL + 6)
+    pool.run(["condor_qedit", str(job), "CommittedTime", str(before.integer("CommittedTime"))], user="alice")
     pool.run(["condor_vacate_job", "-fast", str(job)])
     again = pool.wait_for(lambda: one if (one := told(0)) and one["run"] != first["run"] else {}, 60, "its next run")
     assert again["kill_waste"] <= CORES * (again["age"] + 1), "what earlier runs committed counts for this one"
     pool.wait_for(lambda: told(2 * INTERVAL + 4), 120, "a second run with checkpoints")
     pool.run(["rm", TICKS], node="node1")
     pool.submit(described(3000, cores=CORES), user="bob")
-    plan = pool.wait_for(
-        lambda: one if (one := command(pool, site_file, "reclaim", "--once", "--act"))["acts"] else {}, 60, "an order"
-    )
+
+    def ordered() -> dict[str, Any]:
+        """What a cycle decided that gave an order."""
+        plan: dict[str, Any] = command(pool, site_file, "reclaim", "--once", "--act")
+        return plan if any(act["outcome"] == "done" for act in plan["acts"]) else {}
+
+    plan = pool.wait_for(ordered, 60, "an order")
     [order] = plan["acts"]
     assert f"#{job}.0#" in order["run"]
     pool.wait_for(lambda: ended(pool, job), 120, "its end")
     done = ticks(pool)
     assert "saved" in done, "it was ended before its next checkpoint"
     since = len(done) - 1 - max(number for number, line in enumerate(done) if line == "saved")
-    print(f"{pool.release}: {CORES * since} core-s lost, {order['expected_waste']} expected")
+    orders = [one for user in plan["users"] for one in user["orders"]]
+    [expected] = [one["expected_waste"] for one in orders if one["run"] == order["run"]]
+    print(f"{pool.release}: {CORES * since} core-s lost, {expected} expected")
     assert since <= INTERVAL
-    assert abs(CORES * since - order["expected_waste"]) <= CORES * INTERVAL
+    assert 0 <= expected - CORES * since <= CORES * (INTERVAL + LATE)
 
 
 def ended(pool: CondorPool, job: int) -> bool:

@@ -355,6 +355,7 @@ def documented() -> set[str]:
     named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py
     named |= {"condor_on -startd", "condor_on -negotiator", "drainwise install --files-only"}  # test_faults_whole.py
     named |= {"condor_q", "condor_q -better-analyze"}
+    named |= {"drainwise status --scheduler-only"}  # tests/cli/test_status.py
     named |= {"drainwise explain", "drainwise explain JOB", "drainwise features serve", "drainwise doctor --bundle"}
     named |= {
         "scripts/panda_figures.py",

@@ -37,22 +37,34 @@ FEW = 5
 
 @dataclass(frozen=True)
 class Fault:
-    """What is typed on a machine to break something, what a doctor there says, and what its next step begins with."""
+    """What is typed on a machine to break something, what a doctor there says, and what its next step begins with.
+
+    before: what is typed on the node first.
+    """
 
     machine: str
     breaks: str
     says: str
     next: str
+    before: str = ""
 
 
+EXECUTE = "/var/lib/condor/execute"
 HOOKS, ETC = "/usr/libexec/drainwise", "/etc/drainwise"
 INSTALL, CONF = "drainwise install --files-only", "/etc/slurm/slurm.conf"
+SILENT = '{"drainwise":1,"version":"0.1.0","at":1795000000}'
+JOBS = '"$(squeue -h -o %A)"'
+FILL = "if=/dev/zero of=/run/drainwise/fill bs=1M 2>/dev/null || true"
+ENDS = "printf 'Preempt%s\\n' Type=preempt/qos Mode=REQUEUE Parameters=min_exempt_priority=2,reorder_count=1"
 ADD, OFTEN = "echo Include drainwise.conf >>", "systemctl unmask"
 SLURM = {
     "a prolog is gone": Fault("node1", "rm -r /etc/slurm/prolog.d", r"50-drainwise: No such file", INSTALL),
     "a task prolog cannot be run": Fault("node1", f"chmod 644 {HOOKS}/slurm-task-prolog", "mode 0644", "chmod 755"),
     "a hook is a user's": Fault("node1", "chown alice /etc/slurm/epilog.d/50-drainwise", "dangerous.*epilog", "chown"),
     "hooks lie open": Fault("node1", f"chmod 777 {HOOKS}", rf"dangerous.*{HOOKS} above it", f"chown root:root {HOOKS}"),
+    "a task prolog is gone": Fault("node1", f"rm {HOOKS}/slurm-task-prolog", "task-prolog: No such file", INSTALL),
+    "a node's directory is a user's": Fault("node1", "chown alice /run/drainwise/node1", "not used", "chown root:root"),
+    "no room is left for features": Fault("node1", f"dd {FILL}", "full: new jobs get no", "mount -o remount,size="),
     "settings are gone": Fault("node1", f"rm {ETC}/node.conf", r"node.conf: No such file", INSTALL),
     "the package is closed": Fault("node1", "chmod 700 /usr/share/drainwise", "cannot read the package", "chmod a+rX"),
     "the node's agent is stopped": Fault(
@@ -65,6 +77,7 @@ SLURM = {
         "node1", "rm /etc/systemd/system/drainwise-node-agent.service", "node-agent.service: No such file", INSTALL
     ),
     "a node leaves our lines out": Fault("node1", f"sed -i /drainwise.conf/d {CONF}", "does not include", "sed"),
+    "slurmd is stopped": Fault("node1", "systemctl stop slurmd", "slurmd should run", "systemctl start slurmd"),
     "munge is stopped": Fault("node1", "systemctl stop munge", "munge: it does not run", "systemctl start munge"),
     "a node was drained": Fault(
         CENTRAL, "scontrol update NodeName=node1 State=DRAIN Reason='Prolog error'", "drained nodes", "scontrol update"
@@ -81,18 +94,40 @@ SLURM = {
     "slurmctld is stopped": Fault(
         CENTRAL, "systemctl stop slurmctld", "slurmctld: it does", "systemctl start slurmctld"
     ),
+    "slurmctld ends at a line": Fault(
+        CENTRAL, f"{ENDS} >>{CONF}; systemctl restart slurmctld || true", "ends when it reads", "sed"
+    ),
+    "a node gives no sign of life": Fault(
+        CENTRAL,
+        f"scontrol update NodeName=node1 Extra='{SILENT}'; scontrol update JobId={JOBS} AdminComment=''",
+        "no sign of life",
+        OFTEN,
+        before="systemctl stop drainwise-node-agent",
+    ),
     "a comment is another's": Fault(
         CENTRAL,
-        'scontrol update JobId="$(squeue -h -o %A)" AdminComment=mine',
+        f"scontrol update JobId={JOBS} AdminComment=mine",
         "AdminComment",
         "scontrol update JobId=",
     ),
     "the agent is stopped": Fault(CENTRAL, "systemctl stop drainwise-agent", "not running", "systemctl start"),
     "the agent is masked": Fault(CENTRAL, "systemctl mask --now drainwise-agent", "nobody holds", OFTEN),
 }
+SINCE_25_05 = {
+    "a prolog's own limit is too short": Fault(
+        CENTRAL, f"echo PrologTimeout=5 >>{CONF}; scontrol reconfigure", "before that, Slurm kills", "sed"
+    ),
+}
 CONDOR = {
     "a hook is gone": Fault("node2", f"rm {HOOKS}/prepare-hook", "prepare-hook: No such file", INSTALL),
     "all hooks are gone": Fault("node2", f"rm -r {HOOKS}", "pilot-cron: No such file", INSTALL),
+    "a hook cannot be read": Fault("node2", f"chmod 711 {HOOKS}/update-hook", "mode 0711", "chmod 755"),
+    "/proc hides processes": Fault(
+        "node2", "mount -o remount,hidepid=2 /proc", "hides the starters", "mount -o remount,hidepid="
+    ),
+    "jobs' directories have no access lists": Fault(
+        "node2", f"mount -t ramfs ramfs {EXECUTE}; chown condor: {EXECUTE}", "has no access lists", "install -d"
+    ),
     "the cron cannot be run": Fault("node2", f"chmod 644 {HOOKS}/pilot-cron", "mode 0644", "chmod 755"),
     "settings are gone": Fault("node2", f"rm {ETC}/node.conf", "node.conf: No such file", INSTALL),
     "a hook is a user's": Fault("node2", f"chown alice {HOOKS}/update-hook", "dangerous.*update-hook", "chown"),
@@ -103,6 +138,7 @@ CONDOR = {
     "the negotiator is off": Fault(
         CENTRAL, "condor_off -negotiator", "condor_negotiator should", "condor_on -negotiator"
     ),
+    "the schedd is off": Fault(CENTRAL, "condor_off -schedd -fast", "condor_schedd should", "condor_on -schedd"),
     "the agent is stopped": Fault(CENTRAL, "systemctl stop drainwise-agent", "not running", "systemctl start"),
     "the agent is masked": Fault(CENTRAL, "systemctl mask --now drainwise-agent", "nobody holds", OFTEN),
 }
@@ -128,6 +164,8 @@ def doctor(admin: Admin, machine: str) -> str:
 
 def is_found_and_helped(admin: Admin, fault: Fault) -> None:
     """Break it, look, type the next step, look again."""
+    if fault.before:
+        admin.types(fault.before, "node1")
     admin.types(fault.breaks, fault.machine)
     found = [""]
 
@@ -138,7 +176,8 @@ def is_found_and_helped(admin: Admin, fault: Fault) -> None:
     admin.site.wait_for(is_named, SECONDS, fault.says)
     [step] = re.findall(r"^next: (.*)$", found[0], re.MULTILINE)
     assert step.startswith(fault.next)
-    admin.types(step, fault.machine)
+    [there] = re.findall(r"# on (\S+)$", step) or [fault.machine]
+    admin.types(step, there)
     is_sound(admin)
 
 
@@ -203,9 +242,10 @@ def pool(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adm
 def test_slurm(cluster: Admin) -> None:
     """Before, between and after, nothing is to be mended on any machine; `check` says the same."""
     is_sound(cluster)
+    assert '"version"' in cluster.types("scontrol show node node1 | grep Extra=")
     for machine in cluster.site.machines:
-        assert "0 dangerous, 0 missing" in cluster.types("drainwise check slurm", machine)
-    for fault in in_turn(SLURM):
+        assert "0 dangerous, 0 missing" in cluster.types("drainwise check slurm && drainwise doctor", machine)
+    for fault in in_turn(SLURM | SINCE_25_05 if cluster.site.release == "sid" else SLURM):
         is_found_and_helped(cluster, fault)
 
 
@@ -214,6 +254,6 @@ def test_htcondor(pool: Admin) -> None:
     """On a node there is no site file, and on some releases no bindings of use."""
     is_sound(pool)
     for machine in (CENTRAL, "node2"):
-        assert "0 dangerous, 0 missing" in pool.types("drainwise check htcondor", machine)
+        assert "0 dangerous, 0 missing" in pool.types("drainwise check htcondor && drainwise doctor", machine)
     for fault in (*in_turn(CONDOR), *most_of((), (LATE,))):
         is_found_and_helped(pool, fault)

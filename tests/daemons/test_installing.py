@@ -198,7 +198,7 @@ def test_commands_of_a_node(installed: Installed) -> None:
     assert (
         "hs06" in node.run(["drainwise", "features", "show", "--machine", features], user="alice", check=False).stdout
     )
-    assert "scontrol cannot be run" in node.run(["drainwise", "status", "--pool", "slurm"], check=False).stderr
+    assert "squeue cannot be run" in node.run(["drainwise", "status", "--pool", "slurm"], check=False).stderr
     said = node.run(["drainwise", "plan", "--pool", "slurm"], check=False)
     assert (said.returncode, said.stdout) == (1, "") and "numpy" in said.stderr, "what decides needs it"
     put(node, "/etc/drainwise/site.ini", shown("an HTCondor site")[1])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,9 @@ from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("observer", "Slurm")]
-SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)), observer=ObserverSection(contradictory_after=20))
+SITE = SiteConfig(
+    features=FeaturesSection(hs06=Decimal(100)), observer=ObserverSection(contradictory_after=20, checkpoints="*.ckpt")
+)
 CORES, CLAIMED, SECONDS = 2, 8, 240.0
 ENOUGH = "/home/alice/enough"
 SCRIPTS = {
@@ -26,6 +29,7 @@ SCRIPTS = {
     "truth": (CLAIMED, f"{claim(1024)}mkdir truth\n{plain_pilot('/home/alice/truth', 3600)}"),
     "ends": (CORES, ending_pilot("/home/alice/ends", ENOUGH)),
     "sleeps": (1, "sleep 3600"),
+    "saves": (CORES, f"(while sleep 5; do date > a.ckpt; done) &\n{plain_pilot('/home/alice/saves', 3600)}"),
 }
 """Cores and scripts of pilots that begin before the first test, since a node looks once a minute."""
 
@@ -46,7 +50,8 @@ def jobs(site: SlurmSite) -> dict[str, int]:
     """The jobs of SCRIPTS, by name."""
     found = {}
     for name, (cores, script) in SCRIPTS.items():
-        options = ("--time=60", f"--cpus-per-task={cores}", "--output=/dev/null")
+        site.cluster.run(["mkdir", "-p", f"/home/alice/{name}"], user="alice", node="node1")
+        options = ("--time=60", f"--cpus-per-task={cores}", "--output=/dev/null", f"--chdir=/home/alice/{name}")
         found[name] = site.cluster.submit(script, "alice", options)
     for number in found.values():
         site.running(number)
@@ -102,3 +107,19 @@ def test_a_pilot_whose_payloads_have_all_ended_is_stuck(site: SlurmSite, jobs: d
     stuck = f"1 pilot is stuck ({CORES} cores): no payload for 20s or more: {jobs['ends']}"
     site.cluster.wait_for(lambda: stuck in command(site, status, "status"), SECONDS, "a stuck pilot in its status")
     assert_metric(site, status, "drainwise_stuck_pilots", 1)
+
+
+def test_the_newest_file_of_a_silent_job_tells_when_it_saved_its_work(
+    site: SlurmSite, jobs: dict[str, int], status: Path
+) -> None:
+    """Its WorkDir is looked at each 5 minutes; what a kill loses is no more than it did since."""
+
+    def saves() -> dict[str, Any]:
+        said = json.loads(command(site, status, "status", "--json"))
+        [found] = [one for one in said["pilots"] if one["name"] == str(jobs["saves"]) and "saved" in one] or [{}]
+        return {**found, "now": said["taken"]} if found else {}
+
+    one = site.cluster.wait_for(saves, 2 * SECONDS, "what it saved")
+    assert one["standing"] == "observed"
+    assert one["started"] < one["saved"] <= one["now"]
+    assert one["kill_waste"] <= CORES * (one["now"] - one["saved"] + 1)

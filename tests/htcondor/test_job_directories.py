@@ -75,7 +75,7 @@ def look(node: Node, name: str) -> Found | None:
             os.close(job.descriptor)
             return job.slot, job.job, job.uid, job.cores, job.started
     finally:
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before  # the garbage collector may close some of other tests
 
 
 def top(path: str) -> str:

@@ -12,6 +12,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.query import literals
 from drainwise.htcondor.pool import identity as asked
 from drainwise.htcondor.pool.identity import (
+    CHECKPOINTED,
     NOT_TOLD,
     OF_CREDENTIALS,
     OF_SUBMITTERS,
@@ -248,3 +249,13 @@ def test_what_a_job_saved_stands_with_its_run_and_no_other(monkeypatch: pytest.M
     seen = identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
     assert seen.pilots[0].saved == OLD + 90
     assert identities.completed(snapshot(("ce#1.0#1", NEW)), identities.ask(8.0)).pilots[0].saved is None
+
+
+@pytest.mark.parametrize(("said", "is_asked"), [("0", True), ("12", True), (None, False), ("strcat(A, A)", False)])
+def test_only_jobs_that_checkpoint_are_asked_for(said: str | None, is_asked: bool) -> None:
+    """By the writing of their attributes alone, which evaluates nothing."""
+    own = "" if said is None else f"CheckpointNumber = {said};"
+    ad = classad2.ClassAd(f'[JobStatus = 2; JobCurrentStartDate = {OLD}; A = "x"; {own}]')
+    assert ad.eval("JobStatus") == 2
+    ad["Asked"] = classad2.ExprTree(CHECKPOINTED)
+    assert ad.eval("Asked") is is_asked

@@ -53,7 +53,7 @@ def read(sandbox: Path) -> PilotReport | None:
     try:
         return seen(sandbox)
     finally:
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before  # the garbage collector may close some of other tests
 
 
 def seen(sandbox: Path) -> PilotReport | None:

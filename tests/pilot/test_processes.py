@@ -167,7 +167,7 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for number in range(30):
         processes.start(shell(f"p{number}", "true"), 0.0)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # the garbage collector may close some of other tests
     assert {each.code for each in all_ended(processes, 30)} == {0}
 
 

@@ -89,7 +89,7 @@ def test_no_descriptor_is_lost(place: int, tmp_path: Path) -> None:
     for name in ("features/status", "features/none", "none/status", "features/../x", "features//status", "/"):
         read_report(place, UID, 8, name)
         read_report(place, UID + 1, 8, name)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # the garbage collector may close some of other tests
     assert os.fstat(place)
 
 

@@ -84,7 +84,7 @@ def test_a_directory_of_somebody_else_is_refused_and_no_descriptor_is_lost(place
     for _ in range(5):
         with pytest.raises(RefusedFile, match=r"^not the job's user$"):
             open_dir("d", place, UID + 1)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # the garbage collector may close some of other tests
 
 
 def test_another_device_within_the_same_mount_is_no_other_file_system(

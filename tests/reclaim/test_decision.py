@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.facts.units import clock
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.billing import parse_billing
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.notices import notices_of
 from drainwise.reclaim.decide.decision import make_plan
@@ -421,3 +423,14 @@ def test_nodes_with_pilots_that_can_get_no_order_are_counted_once() -> None:
     pilots = (pilot(1, cannot="a"), pilot(2, cannot="a"), pilot(3))
     assert make_plan(snapshot(*pilots), NOW, SETTINGS).closed_nodes == 1
     assert make_plan(snapshot(pilot(3)), NOW, SETTINGS).closed_nodes == 0
+
+
+def test_a_pilot_with_gpus_costs_what_the_site_bills_for_them() -> None:
+    """By cores alone it is the cheaper one to end; how many cores its user loses is the same."""
+    idle = dataclasses.replace(pilot(1, started=NOW - 3600), holds=Amounts(8, gpus=4))
+    busy = dataclasses.replace(pilot(2, started=NOW - 7200), holds=Amounts(8))
+    seen, billing = snapshot(idle, busy), parse_billing("CPU=1,GRES/gpu=16")
+    assert ordered(planned(seen)) == [idle.run]
+    plan = planned(seen, billing=billing)
+    assert ordered(plan) == [busy.run]
+    assert plan.orders[0].waste == 8 * 7200, "the waste is told in core-seconds"

@@ -38,7 +38,7 @@ def test_what_is_skipped_is_counted() -> None:
     found = read(row() + row(2, run=-1) + row(3, run=-9) + row(4, requested=-1) + row(5, cores=0) + row(6, cores=-1))
     assert len(found.jobs) == 1
     assert skipped_words(found.skipped) == (
-        " 5 skipped: 2 cores below 1, 1 end before start, 1 no requested time, 1 no run time"
+        ": 5 skipped: 2 cores below 1, 1 end before start, 1 no requested time, 1 no run time"
     )
 
 
@@ -46,7 +46,7 @@ def test_the_pieces_of_a_checkpointed_job_are_skipped() -> None:
     """The whole job has a row of its own; of its pieces only the first has a submit time."""
     pieces = "".join(row(1, submit).replace(" -1 1 7", f" -1 {status} 7") for submit, status in ((1000, 2), (-1, 3)))
     found = read(row() + pieces)
-    assert len(found.jobs) == 1 and skipped_words(found.skipped) == " 2 skipped: 2 part of a job"
+    assert len(found.jobs) == 1 and skipped_words(found.skipped) == ": 2 skipped: 2 part of a job"
     with pytest.raises(UsageError, match=r"line 1: column 4 .run time.: 'x'"):
         read(row(1, -1, run="x").replace(" -1 1 7", " -1 2 7"))
 

@@ -408,7 +408,7 @@ def test_no_descriptors_are_left(host: AgentHost) -> None:
             pass
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        assert len(os.listdir("/proc/self/fd")) == used
+        assert len(os.listdir("/proc/self/fd")) <= used  # the garbage collector may close some of other tests
     survives_after_a_fault(host)
 
 

@@ -188,6 +188,7 @@ def test_priorities_that_were_left_behind_are_dangerous_when_the_road_is_off() -
     cluster = replace(facts("22.05", preempttype="preempt/qos"), jobs=marked)
     found = findings(cluster)["job priorities"]
     assert (found.severity, found.line) == (DANGEROUS, "scontrol release 1,4_1")
+    assert "job priorities" not in findings(replace(cluster, jobs=marked[1:]))  # nothing has a weight: all have it
     never = facts("22.05", preempttype="preempt/none")
     assert findings(replace(never, jobs=marked))["job priorities"].line == "scontrol release 1"
     assert "job priorities" not in findings(replace(never, jobs=marked[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -65,6 +66,25 @@ def test_long_limits_and_memory_by_core(said: dict[str, str]) -> None:
     assert facts.limit == 49 * 60
     assert facts.memory_on_node(2) == 3 * GIB
     assert facts.comments == ("see",)
+
+
+@pytest.mark.parametrize(
+    ("written", "comment"),
+    [
+        ("AdminComment=  StdErr=/home/x ", ""),  # 24.11
+        ("AdminComment= StdErr= StdIn=/dev/null ", ""),  # 26.05
+        ("AdminComment= SystemComment=x  StdErr= ", ""),
+        ("AdminComment=mine  StdErr=/home/x ", "mine"),
+        ("AdminComment=mine StdErr= ", "mine"),
+        ("AdminComment= see StdErr= ", " "),
+    ],
+)
+def test_an_empty_comment_is_nobodys(said: dict[str, str], written: str, comment: str) -> None:
+    """As somebody leaves it who types what the check prints; as each release shows it."""
+    block = re.sub(r"AdminComment=.*?StdErr=\S*\s", written, said["foreign"])
+    assert written in block
+    facts = job_in(block, 11)
+    assert facts is not None and facts.comments == (comment,)
 
 
 def test_a_user_who_writes_like_slurm_is_unclear_himself(said: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -169,3 +170,21 @@ def test_every_task_has_its_result(task: UserTask) -> None:
     """Also where there are more than are sent at a time."""
     many = [replace(task, work_dir=b"")] * 40
     assert [key for key, _ in results(*many)] == [str(number) for number in range(40)]
+
+
+def test_the_newest_of_a_silent_jobs_checkpoints_counts(task: UserTask, tmp_path: Path) -> None:
+    """In the WorkDir or a directory below it, since its start, and of no file that a link leads to."""
+    home = tmp_path / "home"
+    task = replace(task, checkpoints=("*.ckpt", "restart/*"))
+    (home / "restart").mkdir(parents=True)
+    for name, age in (("a.ckpt", 100), ("restart/b", 50), ("c.log", 10), ("old.ckpt", 900)):
+        (home / name).write_bytes(b"x")
+        os.utime(home / name, (NOW - age, NOW - age))
+    (home / "link.ckpt").symlink_to(home / "c.log")
+    (home / "later.ckpt").mkdir()
+    [*_, (_, last)] = results(task)
+    assert (last.saved, last.report, last.in_work_dir) == (NOW - 50, None, False)
+    os.utime(home / "restart" / "b", (time.time() + 9000,) * 2)
+    assert results(task)[-1][1].saved == 0, "a time to come is none"
+    assert results(replace(task, shared=True))[-1][1].saved == 0, "whose file it is nobody can tell"
+    assert results(replace(task, checkpoints=()))[-1][1].saved == 0

@@ -164,29 +164,29 @@ BUDGETS = {
     "common": Budget(1_731, "__init__ __main__ common facts"),
     "processes": Budget(622, "processes"),
     "features": Budget(1_613, "features"),
-    "pilotad": Budget(1_014, "pilotad"),
+    "pilotad": Budget(1_018, "pilotad"),
     "node": Budget(1_304, "node node.payloads"),
     "pilot": Budget(2_043, "pilot pilot.decide pilot.queues"),
-    "pool": Budget(863, "pool"),
+    "pool": Budget(903, "pool"),
     "reclaim": Budget(
-        5_033,
+        5_041,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
-    "journal": Budget(1_892, "journal"),
+    "journal": Budget(1_887, "journal"),
     "agent": Budget(1_767, "agent agent.export page"),
-    "site": Budget(958, "siteconfig systems"),
-    "install": Budget(1_210, "install doctor"),
+    "site": Budget(981, "siteconfig systems"),
+    "install": Budget(1_211, "install doctor"),
     "htcondor/node": Budget(962, "htcondor.node"),
     "htcondor/pool": Budget(
-        3_282,
+        3_284,
         "htcondor htcondor.ads htcondor.demand htcondor.pool",
     ),
     "htcondor/setup": Budget(985, "htcondor.setup"),
-    "slurm/node": Budget(1_914, "slurm.node slurm.node_agent"),
-    "slurm/pool": Budget(3_312, "slurm slurm.jobs slurm.pool"),
-    "slurm/setup": Budget(1_196, "slurm.setup"),
+    "slurm/node": Budget(1_957, "slurm.node slurm.node_agent"),
+    "slurm/pool": Budget(3_313, "slurm slurm.jobs slurm.pool"),
+    "slurm/setup": Budget(1_197, "slurm.setup"),
     "cli": Budget(
-        4_399,
+        4_410,
         "cli cli.command_line cli.screen",
     ),
     "local": Budget(2_076, "local local.lease"),
@@ -195,12 +195,12 @@ BUDGETS = {
     "launch/batch": Budget(1_676, "htcondor.launch slurm.launch sge local.launch_backend"),
     "estimate": Budget(1_720, "estimate estimate.records"),
     "validate": Budget(1_359, "validate"),
-    "simulate": Budget(2_338, "simulate simulate.policies"),
+    "simulate": Budget(2_340, "simulate simulate.policies"),
 }
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_021
+LARGEST_SUM = 45_000
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -213,9 +213,9 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 540),
-    "Whose jobs": Allowance(1_500),
-    "Leave at the next checkpoint": Allowance(1_000, 340),
+    "check and doctor": Allowance(600, 550),
+    "Whose jobs": Allowance(1_500, 62),
+    "Leave at the next checkpoint": Allowance(1_000, 420),
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -87,7 +87,7 @@ def markdown() -> str:
     for section, table in _tables().items():
         lines += [f"### [{section}]", "", "| key | kind | limits | default | meaning |", "|---|---|---|---|---|"]
         for key in keys_of(section, table):
-            default = f"`{key.default}`" if key.default else "(left out)"
+            default = f"`{key.default}`" if key.default else "–"
             lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {default} | {key.meaning} |")
         lines.append("")
     for section, table in ((KIND, KindSection), (SCOPE, ScopeSection)):

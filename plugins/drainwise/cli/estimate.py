@@ -182,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
 
     show(args.json, "estimate", lambda: as_json(survey), lambda: survey_lines(survey, standard_output()))
     if skips and not args.json:
-        print(printable(f"drainwise:{skipped_words(skips)}"), file=sys.stderr)
+        print(printable(f"drainwise{skipped_words(skips)}"), file=sys.stderr)
     return 0
 
 
@@ -209,7 +209,7 @@ def _compare(path: str, as_json: bool) -> int:
     values = {"error_ratio": moments, "skipped": dict(skips)}
     show(as_json, "estimate of a log", lambda: values, lambda: compared_lines(found, standard_output()))
     if skips and not as_json:
-        print(printable(f"drainwise:{skipped_words(skips)}"), file=sys.stderr)
+        print(printable(f"drainwise{skipped_words(skips)}"), file=sys.stderr)
     return 0
 
 

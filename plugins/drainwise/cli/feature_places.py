@@ -49,19 +49,24 @@ def readers(args: argparse.Namespace) -> dict[str, FeatureReader]:
     given = {MACHINE: args.machine, JOB: args.job}
     if args.machine is None and args.job is None:
         return {directory: reader(args, directory) for directory in VARIABLES}
-    return {directory: open_features(location) for directory, location in given.items() if location is not None}
+    return {directory: open_features(_full(location)) for directory, location in given.items() if location is not None}
 
 
 def reader(args: argparse.Namespace, directory: str) -> FeatureReader:
     """Open one directory, which must be there. Raises UsageError as `readers`, FeatureError where it cannot be read."""
-    location: str | None = getattr(args, directory)
+    given: str | None = getattr(args, directory)
     variable = VARIABLES[directory]
-    location = location or with_metadata(os.environ, args.metadata).get(variable)
+    location = _full(given) if given else with_metadata(os.environ, args.metadata).get(variable)
     if not location:
         raise UsageError(
             f"${variable} is not set: run this inside a job, or name a directory or URL with --{directory}"
         )
     return open_features(location)
+
+
+def _full(location: str) -> str:
+    """Return what is named on a command line as a variable has it: a directory by its full path."""
+    return location if "://" in location else os.path.abspath(location)
 
 
 def readable(args: argparse.Namespace, directory: str) -> FeatureReader:

@@ -63,6 +63,9 @@ def _run(words: Sequence[str]) -> int:
             build(subparsers, name, importlib.import_module(f"drainwise.cli.{name}").COMMAND)
         else:
             subparsers.add_parser(name, help=text)
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
     args = parser.parse_args(words)
     if asked not in COMMANDS:
         parser.error("a command is needed")

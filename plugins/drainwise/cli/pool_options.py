@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,6 +17,8 @@ from drainwise.facts.client_rules import ANY_ATTRIBUTE, ATTRIBUTE
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.scope_rules import ScopeRules
 from drainwise.local.system import DIRECTORY_HELP
+from drainwise.local.system import VARIABLE as LOCAL_VARIABLE
+from drainwise.pool.billing import parse_billing
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.prices import INSTALLED, POLICIES, is_policy, policy_names
 from drainwise.reclaim.seen_pilots import StuckRules
@@ -68,7 +71,7 @@ def system_of(args: argparse.Namespace, say: Callable[[str], None] = lambda _: N
     site, missing = site_of(args), list[str]()
     for system in offering(System.open_pool):
         why = tried(system, partial(system.missing, site), f"{system.name} does not work")
-        if not why and missing and system.name == FALLBACK:
+        if not why and missing and system.name == FALLBACK and LOCAL_VARIABLE not in os.environ:
             say(f"{missing[0]}: using {system.describe(None)}")
         if not why:
             return system
@@ -105,6 +108,7 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         scope=_scope(site, system),
         max_cores_hour=reclaim.max_cores_per_hour,
         max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
+        billing=parse_billing(reclaim.billing),
         extra_cores=None if reclaim.extra_cores == "auto" else int(reclaim.extra_cores),
         **{name: getattr(reclaim, name) for name in same},
     )

@@ -146,9 +146,9 @@ def _headings() -> list[Heading]:
 
 
 def _cells(sums: Sums) -> list[str]:
-    freed = "-" if sums.time_to_free is None else duration(round(sums.time_to_free))
-    counts = (sums.ordered, *(sums.ended_as(end) for end, _ in _ENDS), sums.cores_freed)
-    return [*map(str, counts), core_hours(sums.predicted), core_hours(sums.realised), freed]
+    freed = "-" if sums.time_to_free_median is None else duration(round(sums.time_to_free_median))
+    counts = (sums.ordered, *(sums.ends[end] for end, _ in _ENDS), sums.cores_freed)
+    return [*map(str, counts), core_hours(sums.predicted_waste), core_hours(sums.realised_waste), freed]
 
 
 COMMAND = Command(

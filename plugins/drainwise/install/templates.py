@@ -70,6 +70,7 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
         ("heartbeat_limit_secs", site.pilot.stale_after),
         ("observe", 0 if site.observer.enabled == "no" else None),
         ("payload_patterns", site.observer.payloads),
+        ("checkpoint_files", site.observer.checkpoints),
         ("contradictory_after_secs", site.observer.contradictory_after),
     )
     clients = site.clients

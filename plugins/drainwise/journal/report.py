@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
@@ -162,31 +162,27 @@ def _ended(order: ReportedOrder, event: Event) -> ReportedOrder:
 class Sums:
     """Sums over some orders. Each order counts where it was given, with all that became of it.
 
-    ordered: orders given; the ends add up to it. not_ordered: skipped or refused. cores_ordered, cores_freed in cores.
-    predicted and realised in core-seconds, over the pilots whose end is known. times_to_free: seconds from the order to
-    the end of each of those.
+    ordered: orders given; `ends`, how many ended in which way, add up to it. not_ordered: skipped or refused. Wastes
+    are in core-seconds, over the pilots whose end is known. times_to_free: seconds from the order to the end of each
+    of those.
     """
 
     ordered: int
     not_ordered: int
-    ends: tuple[int, ...]
+    ends: Mapping[str, int]
     cores_ordered: int
     cores_freed: int
-    predicted: int
-    realised: int
+    predicted_waste: int
+    realised_waste: int
     times_to_free: tuple[int, ...]
 
-    def ended_as(self, end: str) -> int:
-        """Return the number of orders that ended so, one of ENDS."""
-        return self.ends[ENDS.index(end)]
-
     @property
-    def time_to_free(self) -> float | None:
+    def time_to_free_median(self) -> float | None:
         """The median, in seconds."""
         return statistics.median(self.times_to_free) if self.times_to_free else None
 
     @property
-    def longest(self) -> int | None:
+    def time_to_free_longest(self) -> int | None:
         """The longest time to free, in seconds."""
         return max(self.times_to_free, default=None)
 
@@ -290,11 +286,11 @@ def _sums(some: Sequence[ReportedOrder]) -> Sums:
     return Sums(
         ordered=len(given),
         not_ordered=len(some) - len(given),
-        ends=tuple(ends[end] for end in ENDS),
+        ends={end: ends[end] for end in ENDS},
         cores_ordered=sum(one.cores for one in given),
         cores_freed=sum(one.cores for one in gone),
-        predicted=sum(one.predicted for one in gone),
-        realised=sum(one.realised or 0 for one in gone),
+        predicted_waste=sum(one.predicted for one in gone),
+        realised_waste=sum(one.realised or 0 for one in gone),
         times_to_free=tuple(max(0, (one.ended or 0) - one.ordered) for one in gone),
     )
 
@@ -334,15 +330,13 @@ def as_json(report: Report) -> dict[str, object]:
     }
 
 
+_IN_JSON = (
+    *("cores_ordered", "cores_freed", "predicted_waste", "realised_waste"),
+    *("time_to_free_median", "time_to_free_longest"),
+)
+
+
 def _sums_as_json(sums: Sums) -> dict[str, object]:
-    return {
-        "ordered": sums.ordered,
-        "not_ordered": sums.not_ordered,
-        **{end.replace(" ", "_"): count for end, count in zip(ENDS, sums.ends)},
-        "cores_ordered": sums.cores_ordered,
-        "cores_freed": sums.cores_freed,
-        "predicted_waste": sums.predicted,
-        "realised_waste": sums.realised,
-        "time_to_free_median": sums.time_to_free,
-        "time_to_free_longest": sums.longest,
-    }
+    ends = {end.replace(" ", "_"): count for end, count in sums.ends.items()}
+    figures = {name: getattr(sums, name) for name in _IN_JSON}
+    return {"ordered": sums.ordered, "not_ordered": sums.not_ordered, **ends, **figures}

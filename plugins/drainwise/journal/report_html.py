@@ -52,9 +52,7 @@ def plots_of(report: Report) -> tuple[Plot, ...]:
 
 def ends_by_day(days: Sequence[tuple[str, Sums]]) -> Plot:
     """Show how the pilots with an order of each day ended."""
-    bars = [
-        [(count, _STYLES[end], f"{day}: {count} {end}") for end, count in zip(ENDS, sums.ends)] for day, sums in days
-    ]
+    bars = [[(count, _STYLES[end], f"{day}: {count} {end}") for end, count in sums.ends.items()] for day, sums in days]
     legend = [(style, "bar", end) for end, style in _STYLES.items()]
     return stacked("How the pilots ended", _dates(days), bars, "day", "orders", legend)
 
@@ -63,7 +61,10 @@ def waste_by_day(days: Sequence[tuple[str, Sums]]) -> Plot:
     """Show what the pilots with an order of each day promised to waste, and what they did."""
     marks, largest = [], 0
     for place, (day, sums) in enumerate(days):
-        for side, waste, (style, name) in ((-0.4, sums.predicted, _PROMISED), (0.02, sums.realised, _WASTED)):
+        for side, waste, (style, name) in (
+            (-0.4, sums.predicted_waste, _PROMISED),
+            (0.02, sums.realised_waste, _WASTED),
+        ):
             across = (place + side, place + side + 0.38)
             marks.append(Bar(across, (0, waste / _HOUR), style, f"{day}: {core_hours(waste)} {name}"))
             largest = max(largest, waste)

@@ -22,7 +22,7 @@ _WHOLE = (
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
 _URL = ("features_url",)
-_TEXT = ("payload_patterns",)
+_TEXT = ("payload_patterns", "checkpoint_files")
 
 _CLIENT = "client_"
 """Begins a key with a row of `[clients]`, by its client; `client_default`: what a pilot is that none fits."""

@@ -69,18 +69,23 @@ def observation_in(text: object) -> Observation | None:
     return Observation(parts[0], at, int(parts[2]), float(parts[3]), int(parts[4]), int(parts[5]), begins)
 
 
-def observed_report(seen: Observation) -> PilotReport:
+def observed_report(seen: Observation, saved: int = 0, each: int = 0) -> PilotReport:
     """Report a pilot by what was seen of it: cores in use, and what a kill loses; how long it needs is not known.
 
     The kill waste of the report is `cpu_seconds` at `at`, and grows by the cores that are busy. Where the payloads
     have used less since the last one began than those cores make, the last start is as late as that is true.
+    saved: when the job last wrote a checkpoint, UNIX s, and `each`, s between two; 0: not known.
     """
     used, lost = seen.cores_busy, float(seen.cpu_seconds)
     start = max(seen.begins, default=seen.at)
     since = used * (seen.at - start)
     if since > lost:
         start, since = seen.at - int(lost / used), lost
-    return PilotReport(seen.at, used, start, None, None, None, max(0.0, lost - since), source=PROCESSES)
+    lost = max(0.0, lost - since)
+    last, following = saved or None, saved + each if each else None
+    return PilotReport(
+        seen.at, used, start, add_uncom_time=lost, last_checkpoint=last, next_checkpoint=following, source=PROCESSES
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -53,7 +53,8 @@ class Columns:
     from starting payloads. broken: the probability that it does not leave as it says.
     saved: until when its work is saved, UNIX s, its start where it is not: by its batch system, or by itself. restart:
     core-seconds to begin again from there. next_save: when the next save should begin, UNIX s; infinite where that is
-    not known. writing: s that one on demand takes, infinite where it makes none.
+    not known. writing: s that one on demand takes, infinite where it makes none. billed: what the site bills for each
+    core, with all that the pilot holds.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
     lost core-seconds of each point of `pilotad.waste_curve`, one row after the other, NaN where it states none.
     """
@@ -80,6 +81,7 @@ class Columns:
     restart: Real
     next_save: Real
     writing: Real
+    billed: Real
     curve: Real
 
     def __len__(self) -> int:
@@ -219,5 +221,6 @@ def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) ->
         values.heartbeat,
         values is not _NO_CLAIMS and not is_believed,
         *_saves(pilot, report, now),
+        settings.billing.each_core(pilot),
         tuple(value for point in whole for value in point) or _NO_CURVE,
     )

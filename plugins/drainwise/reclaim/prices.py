@@ -178,7 +178,8 @@ def prices_of(it: Figures, settings: ReclaimSettings, whose: Whole | None = None
 
     policy = policy_called(settings.policy)
     if settings.policy in POLICIES:
-        price = valued(policy.prices(it, settings), it.columns.cores, it.columns.priority_factor, settings, whose)
+        of = it.columns
+        price = valued(policy.prices(it, settings) * of.billed, of.cores, of.priority_factor, settings, whose)
     else:
         ends = np.flatnonzero(np.diff(np.zeros(len(it)) if whose is None else whose)) + 1
         parts = [it.some(rows.tolist()) for rows in np.split(np.arange(len(it)), ends)]

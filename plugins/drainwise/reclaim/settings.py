@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from drainwise.facts.scope_rules import ScopeRules
+from drainwise.pool.billing import CORES_ALONE, Billing
 from drainwise.reclaim.seen_pilots import StuckRules
 
 OPEN_NEED = "open-need"
@@ -35,7 +36,7 @@ class ReclaimSettings:
     nothing works. need_left: until the moment of a need that stays open; where each pilot gets time to drain it gets no
     more than that, but its least time; None: the whole horizon. extra_cores: that a user's reports may cost it beyond
     what facts take, None for as many as its largest pilot has, or a quarter of that; reports_compete: whose reports
-    decide together, "user", "account" or "site".
+    decide together, "user", "account" or "site". billing: what waste on a core counts when pilots are compared.
     """
 
     policy: str
@@ -62,3 +63,4 @@ class ReclaimSettings:
     max_gpus_user_hour: int = 10_000_000
     extra_cores: int | None = None
     reports_compete: str = "user"
+    billing: Billing = CORES_ALONE

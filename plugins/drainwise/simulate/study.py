@@ -88,7 +88,9 @@ def study(
     dominant: float = DOMINANT,
     watch: Watch | None = None,
 ) -> Study:
-    """Run all of it. Raises UsageError when no job fits the site, and as `run_cases`."""
+    """Run all of it. Raises UsageError when a pilot or no job fits the site, and as `run_cases`."""
+    if (largest := max(size for size, _ in scenario.mix)) > scenario.cores:
+        raise UsageError(f"--cores {scenario.cores}: fewer than a pilot of {largest} cores has; --mix names others")
     jobs, odd = fitting(trace.jobs, scenario)
     if not jobs:
         raise UsageError(f"{trace.name}: none of its {len(trace.jobs)} jobs fits the site's pilots")

@@ -96,7 +96,7 @@ def trace_in(stream: BinaryIO, name: str) -> Trace:
             raise UsageError(f"{name}: line {place}: expected at most {MOST_JOBS} jobs; cut the log")
         jobs.append(TraceJob(row.number, row.submit, row.run, row.cores, row.requested, row.user, row.group))
     if not jobs:
-        raise UsageError(f"{name}: no job in it that can be used{':' if skipped else ''}{skipped_words(skipped)}")
+        raise UsageError(f"{name}: no job in it that can be used{skipped_words(skipped)}")
     jobs.sort(key=lambda job: job.submit)
     begin = jobs[0].submit
     shifted = tuple(job._replace(submit=job.submit - begin) for job in jobs) if begin else tuple(jobs)

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from drainwise.facts.client_rules import alternatives
 from drainwise.facts.units import format_duration, format_size, parse_duration, parse_size
+from drainwise.pool.billing import CORES, parse_billing
 from drainwise.pool.identity import LONGEST, Rule, rule_of
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ _TEXT = "[A-Za-z0-9 _.,:/@%+=-]*"
 _URL = r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?"
 _PATTERNS = r"[A-Za-z0-9 _.,:/@()+*?\[\]=-]{1,400}"
 _RULE = r"[A-Za-z0-9 _.,:;/@%+=|{}()\[\]~*#-]+"
+_FILE = r"[A-Za-z0-9_.*?+-]{1,60}"
+_FILES = rf"(?!.*\.\.){_FILE}(/{_FILE})?(, ?{_FILE}(/{_FILE})?){{0,7}}"
 _PAYLOAD = r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}"
 
 
@@ -178,6 +181,18 @@ def payload_patterns() -> TextKind[str]:
         return len(rows) <= 16 and all(re.fullmatch(_PAYLOAD, row) for row in rows)
 
     return _matching("patterns", "name=text, commas", expected, is_right)
+
+
+def billing_weights() -> TextKind[str]:
+    """Return the kind of weights of resources; see `pool.billing`."""
+    expected = f"{CORES}, or weights of CPU, Mem, GRES/NAME, such as CPU=1,Mem=0.25G,GRES/gpu=16"
+    return _matching("weights", f"{CORES}, or CPU=1,Mem=0.25G,GRES/gpu=16", expected, parse_billing)
+
+
+def file_patterns() -> TextKind[str]:
+    """Return the kind of patterns of files below a job's directory, in it or one directory below."""
+    expected = "names of files below the job's directory with * and ?, several with commas: *.ckpt, restart/*.h5"
+    return _matching("patterns", "names, commas", expected, lambda text: re.fullmatch(_FILES, text))
 
 
 def client_conditions() -> TextKind[str]:

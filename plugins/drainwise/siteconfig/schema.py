@@ -14,14 +14,17 @@ from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.facts.units import format_duration
+from drainwise.pool.billing import CORES
 from drainwise.pool.identity import IdentityRules, Rule
 from drainwise.reclaim.prices import DEFAULT, INSTALLED, POLICIES, is_policy
 from drainwise.siteconfig.kinds import (
     Key,
+    billing_weights,
     choice,
     client_conditions,
     decimal,
     duration,
+    file_patterns,
     integer,
     integer_or,
     ip_address,
@@ -175,6 +178,11 @@ class ObserverSection:
         "cms=cmsRun",
         "processes that are payloads: the name of a client, and a part of their command line; several with commas",
     )
+    checkpoints: str | None = optional(
+        file_patterns(),
+        "*.ckpt, restart/*.h5",
+        "files that jobs of Slurm save their work in, below their WorkDir: the newest one tells when a silent job did",
+    )
     contradictory_after: int = key(
         duration("10s", "1d"), 600, "a report is contradictory when its node has seen for so long that it cannot be so"
     )
@@ -246,6 +254,12 @@ class ReclaimSection:
         choice("user", "account", "site"),
         "user",
         "whose reports may move orders to each other's pilots: one user's alone, those of an account, or all",
+    )
+    billing: str = key(
+        billing_weights(),
+        CORES,
+        "what the waste of a job counts when jobs are compared: cores, or weights of all that it holds, as in Slurm's"
+        " TRESBillingWeights",
     )
     max_gpus_per_user_per_hour: int = key(_COUNT, 10000000, "most GPUs that are taken from one user within any hour")
     max_cores_per_hour: int = key(_COUNT, 10000000, "most cores that are taken from all users together within any hour")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from drainwise.cli.command_line.commands import GROUPS
 from drainwise.cli.command_line.output import say
@@ -23,6 +23,10 @@ class CommandParser(argparse.ArgumentParser):
         if unknown:
             self.error(self._unknown(unknown[0]))
         return found, []
+
+    def error(self, message: str) -> NoReturn:
+        """End with 2 and the one line that matters; `--help` has the usage."""
+        self.exit(2, f"{self.prog}: error: {message}\n")
 
     def _unknown(self, word: str) -> str:
         if not word.startswith("-"):

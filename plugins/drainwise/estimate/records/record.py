@@ -201,8 +201,8 @@ def _reason(fault: BaseException) -> str:
 
 
 def skipped_words(skipped: Counter[str]) -> str:
-    """Return what was left out and why, for a line; "" when nothing was."""
+    """Return what was left out and why, for the end of a line; "" when nothing was."""
     if not skipped:
         return ""
     reasons = sorted(skipped.items(), key=lambda pair: (-pair[1], pair[0]))
-    return f" {sum(skipped.values())} skipped: " + ", ".join(f"{count} {reason}" for reason, count in reasons)
+    return f": {sum(skipped.values())} skipped: " + ", ".join(f"{count} {reason}" for reason, count in reasons)

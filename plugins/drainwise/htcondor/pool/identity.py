@@ -71,6 +71,10 @@ def checkpoints_in(ad: Ad) -> tuple[int, int | None] | None:
     return (saved, saved + committed // (number + 1) if committed else None) if saved > start else None
 
 
+CHECKPOINTED = f'unparse(CheckpointNumber) != "" && {constraint(CHECKPOINTS, 0)}'
+"""The constraint for running jobs that checkpoint. Most make none, and cost the access point but one look."""
+
+
 def identity_in(ad: Ad, rules: IdentityRules) -> PilotIdentity | None:
     """Return who sent a job; None where nothing tells. An attribute that is no text or number is none."""
     group = first_text(ad, _GROUPS).partition(",")[0]  # of a token's groups the first
@@ -231,8 +235,8 @@ def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], sin
             for ad in schedd.query(constraint(group, since), ["GlobalJobId", *group]):
                 values = literals(ad, ("GlobalJobId", *group))
                 found[text(values, "GlobalJobId") or ""].update(values)
-        asked = f"{constraint(CHECKPOINTS, 0)} && CheckpointNumber >= 0"
-        ads = [literals(ad, ("GlobalJobId", *CHECKPOINTS)) for ad in schedd.query(asked, ["GlobalJobId", *CHECKPOINTS])]
+        names = ("GlobalJobId", *CHECKPOINTS)
+        ads = [literals(ad, names) for ad in schedd.query(CHECKPOINTED, list(names))]
     except (htcondor2.HTCondorException, KeyError, TypeError, ValueError) as fault:
         raise PoolUnreachable(f"it does not answer: {fault}") from None
     traits = {

@@ -237,8 +237,8 @@ class _Kind:
         bound = (limits.binds == limit).any(axis=1) | (not self.barred)
         rest, count = np.where(limits.binds >= 0, state.rest[limits.binds], np.inf), limits.counts[limits.binds]
         allowed = np.column_stack([np.where(count == what, rest, np.inf).min(axis=1) for what in (CORES, DEVICES)])
-        allowed[~bound] = np.inf
-        barred = np.flatnonzero((allowed.T[:, table.user] < table.spends.T).any(axis=0))
+        barred = np.flatnonzero(bound[table.user])
+        barred = barred[(allowed.T[:, table.user[barred]] < table.spends.T[:, barred]).any(axis=0)]
         barred = barred[state.open(barred)]
         way = state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)

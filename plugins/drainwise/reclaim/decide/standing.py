@@ -84,7 +84,8 @@ def withdrawals(
         others = np.array([one.run not in cancelled for one in ordered.pilots])
         spare, left = (max(0, cores - int(sizes[~others].sum())) for cores in (spare, beyond[whose[0]]))
         if needed is None:
-            price = valued(saved, sizes, ordered.figures.columns.priority_factor, settings)[others]
+            of = ordered.figures.columns
+            price = valued(saved * of.billed, sizes, of.priority_factor, settings)[others]
             stays[others] = _cheapest(sizes[others], price, float(sizes[others].sum() - max(spare, left)))
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
@@ -197,11 +198,11 @@ def _user(
     able = Candidates(tuple(others_of), now, sooner, history)
     mine, others = ordered.figures, able.figures
     spent = np.concatenate((mine.price, others.price))
-    sizes, priority = (
+    sizes, priority, billed = (
         np.concatenate((getattr(mine.columns, name), getattr(others.columns, name)))
-        for name in ("cores", "priority_factor")
+        for name in ("cores", "priority_factor", "billed")
     )
-    price = valued(spent, sizes, priority, settings)
+    price = valued(spent * billed, sizes, priority, settings)
     count, worth = len(ordered), np.maximum((price / sizes - _LEAST_WORSE) / _WORSE, 0) * sizes
     price = np.where(np.arange(len(sizes)) < count, worth, price)
     if settings.drain_only:

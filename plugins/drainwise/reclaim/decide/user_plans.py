@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.billing import CORES_ALONE
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE, Candidates
@@ -255,6 +256,7 @@ def orders_of(
     cut = cut_wastes(claimed.columns, it.now, np.array([way.deadline for way in ways], dtype=float), settings.margin)
     wastes = {LEAVE: claimed.leave, CUT: cut, COMMIT: claimed.cut, KILL: claimed.kill}
     promised = (float(wastes[way.kind][row]) for row, way in enumerate(ways))
+    rule = policy.rule if settings.billing == CORES_ALONE else f"{policy.rule}, by what [reclaim] billing makes of it"
     said = {name: room.in_words() for name, room in {room.place: room for room in rooms.values()}.items()}
     return tuple(
         Order(
@@ -264,7 +266,7 @@ def orders_of(
             way.cores_back,
             way.waste,
             way.waste if math.isinf(waste) else int(waste),
-            "; ".join((words_of(one, way, it.now), policy.rule, *([said[room.place]] if room else []))),
+            "; ".join((words_of(one, way, it.now), rule, *([said[room.place]] if room else []))),
             room=room,
         )
         for one, way, waste, room in zip(chosen, ways, promised, (rooms.get(one.pilot.run) for one in chosen))

@@ -53,6 +53,7 @@ def wanted_comment(
     refuted: bool = False,
     is_first: bool = True,
     own_cores: int | None = None,
+    saves: tuple[int, int] = (0, 0),
 ) -> str | None:
     """Return the comment that this report makes; None when it cannot be published. Pure.
 
@@ -60,7 +61,7 @@ def wanted_comment(
     refuted: whether the report contradicts what the node sees. cores: of the run, or of it on a node that is not the
     first one. is_first: whether the node is the run's only or first one. Another node's report stands behind the first
     one's, and waits for that. own_cores: of the run on this node; the first one's report is about these where others
-    report, too.
+    report, too. saves: when a job that does not report last wrote a checkpoint, UNIX s, and s between two; 0: unknown.
     """
     stands = None if facts.single else published_of(facts)
     if stands is not None and stands.others and is_first and own_cores:
@@ -69,7 +70,7 @@ def wanted_comment(
         is_weak = standing(report, now, heartbeat_limit, facts.start, cores) in {STALE, INCOMPLETE}
         seen = seen if is_weak else None
     if seen is not None:
-        report = observed_report(seen)
+        report = observed_report(seen, *saves)
     if report is None:
         return None
     how = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, facts.start, cores)

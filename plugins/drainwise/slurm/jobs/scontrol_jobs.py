@@ -192,13 +192,13 @@ def job_in(block: str, job: int) -> SlurmJob | None:
 def _comments(block: str) -> tuple[str, ...]:
     """Return what may be the job's AdminComment, to its first blank; one that begins with a blank is a blank.
 
-    Slurm puts two blanks behind a comment: two at once are an empty one.
+    Slurm puts two blanks behind a comment, since 26.05 one: two at once, or one and the next fact, are an empty one.
     """
     before, *parts = block.split("AdminComment=")
     found = []
     for part in parts:
         if before[-1:].isspace():
-            is_blank = part[:1].isspace() and not part[1:2].isspace()
+            is_blank = part[:1].isspace() and not part[1:2].isspace() and not _AFTER_COMMENT.match(part)
             found.append(part[:1] if is_blank else part[:1].strip() and part.split(None, 1)[0])
         before = part
     return tuple(found)

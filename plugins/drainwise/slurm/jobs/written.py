@@ -6,11 +6,11 @@ bytes into a name, so no line can hold one. All else of a job stands in the line
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from drainwise.common.garbage import without_collection
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 
@@ -47,15 +47,11 @@ def written_in(answer: bytes, who: str) -> dict[int, Written]:
 
     Raises PoolUnreachable when it is not whole: up to 22.05 squeue ends well also when slurmctld did not answer.
     """
-    collects = gc.isenabled()
-    gc.disable()  # or it would go through the millions of new values again and again: half of the time
     try:
-        document = json.loads(answer.decode("utf-8", "replace"), strict=False)
+        with without_collection():  # half of the time
+            document = json.loads(answer.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
         raise PoolUnreachable(f"incomplete answer: {who} no JSON; has this Slurm its JSON plugin?") from None
-    finally:
-        if collects:
-            gc.enable()
     records = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(records, list):
         raise PoolUnreachable(f"incomplete answer: {who} no list of jobs")

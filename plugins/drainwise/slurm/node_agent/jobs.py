@@ -57,6 +57,7 @@ class NodeJob:
       WorkDir is looked at next, UNIX s; look_inside: when a glidein is looked for in it next; apart: of which heartbeat
       in its WorkDir was asked whether another job has that directory, and whether none has.
     * is_glidein: whether the files of an inner HTCondor have told of it; glidein: what they told at the last look.
+    * saved: when it last wrote a file of its checkpoints, UNIX s, 0 where it is not known; saves_each: s between two.
     * placed: what the `.site.ad` in its WorkDir was to say last; place_again: when that is looked after next, UNIX s;
       in_the_way: why it does not stand there, "" for nothing.
     """
@@ -86,6 +87,8 @@ class NodeJob:
     marked: bool = False
     is_glidein: bool = False
     glidein: PilotReport | None = None
+    saved: int = 0
+    saves_each: int = 0
 
     @property
     def key(self) -> Key:

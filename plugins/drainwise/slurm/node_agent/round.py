@@ -282,7 +282,9 @@ class NodeAgent:
                         self._note(job, f"features: {error}")
 
         write_features(is_told=False)
-        found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
+        files = (self._settings.text("checkpoint_files") or "").replace(",", " ").split()
+        stale = now - self._settings.heartbeat_limit
+        found = self._user_tasks.run(jobs, notices, now, read, stale, tuple(files))
         self._placed.bring(jobs, notices, self._jobs.nodes, now, self._user_tasks.is_slow)
         write_features(is_told=True)
         self._user_tasks.tell_apart(found, jobs, self._work_dirs, now)
@@ -337,7 +339,8 @@ class NodeAgent:
             limit = self._settings.heartbeat_limit
             refuted = seen is not None and seen.contradicts(now, self._settings.contradictory_after)
             whose = (job.is_first, job.lease.cores)
-            comment = wanted_comment(facts, job.node, cores, report, now, limit, told, refuted, *whose)
+            saves = (job.saved, job.saves_each)
+            comment = wanted_comment(facts, job.node, cores, report, now, limit, told, refuted, *whose, saves=saves)
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
                 mark = entries_in(facts.comments[0]) if facts.comments else {}
                 news[key] = marked(comment, mark) if facts.single else comment

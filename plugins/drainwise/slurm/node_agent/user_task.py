@@ -20,9 +20,11 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import islice
 
 from drainwise.common.local_file import Held, create_file
 from drainwise.facts.errors import FeatureError, RefusedFile
@@ -43,6 +45,8 @@ LEFT_OVER = 3600
 """Seconds after its deadline when a notice is a left-over: slurmctld has ended that run long ago."""
 SECONDS = 0.5
 """What looking through the processes of a user may take."""
+MOST_FILES = 1000
+"""Entries of a directory that are looked at for checkpoints."""
 MOST_STARTDS = 16
 """Glideins of one job that are read."""
 _AS_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -60,7 +64,8 @@ class UserTask:
 
     cores: of the lease, None when its report is not wanted. work_dir: where its `.pilot.ad` may be, b"" when it is not
     to be looked for; `shared` with another job. started: UNIX s. job: its number, "" when its glidein is not to be
-    looked for. stale: a report of before that counts as none, UNIX s.
+    looked for. stale: a report of before that counts as none, UNIX s. checkpoints: patterns of files below the WorkDir
+    that hold what a silent job has saved.
     """
 
     tree: int
@@ -72,6 +77,7 @@ class UserTask:
     started: int
     job: str = ""
     stale: int = 0
+    checkpoints: tuple[str, ...] = ()
 
     def is_silent(self, found: UserTaskResult) -> bool:
         """Decide whether nothing that is fresh was found."""
@@ -80,12 +86,16 @@ class UserTask:
 
 @dataclass(frozen=True)
 class UserTaskResult:
-    """The result of a task. report: not judged nor bounded yet. refused, fault: one line each, "" for nothing."""
+    """The result of a task. report: not judged nor bounded yet. refused, fault: one line each, "" for nothing.
+
+    saved: when the job last wrote a file of its checkpoints, UNIX s, 0 where it is not known.
+    """
 
     report: PilotReport | None = None
     refused: str = ""
     fault: str = ""
     in_work_dir: bool = False
+    saved: int = 0
 
 
 def run_tasks(tasks: Mapping[str, UserTask], send: Callable[[bytes], None]) -> None:
@@ -143,25 +153,59 @@ def _in_work_dir(task: UserTask, before: UserTaskResult, patience: Patience) -> 
         report, refused = read_report(directory, task.uid, task.cores or 1, None, patience)
         if not task.shared:
             _remove_left_over(directory, task.uid, int(time.time()))
+            before = replace(before, saved=newest_file(directory, task))
     if report is not None and report.heartbeat < task.started:
         return before
     if task.shared:
         return replace(before, refused=before.refused or (SHARED if report is not None else ""))
-    return UserTaskResult(report, before.refused or reasons_line(refused), before.fault, in_work_dir=True)
+    in_work_dir = report is not None
+    return replace(before, report=report, refused=before.refused or reasons_line(refused), in_work_dir=in_work_dir)
+
+
+def newest_file(directory: int, task: UserTask) -> int:
+    """Return when the newest of the user's files that fit `checkpoints` was written since the job's start, UNIX s.
+
+    0 for none. Of each directory MOST_FILES entries are looked at, and no link is followed.
+    """
+    found = 0
+    for pattern in task.checkpoints:
+        folder, _, name = pattern.rpartition("/")
+        for place in _folders(directory, folder):
+            with Held(place):
+                for entry in _entries(place, name):
+                    with suppress(OSError):
+                        status = entry.stat(follow_symlinks=False)
+                        if stat.S_ISREG(status.st_mode) and status.st_uid == task.uid:
+                            found = max(found, int(status.st_mtime))
+    return found if task.started < found <= time.time() else 0
+
+
+def _folders(directory: int, pattern: str) -> Iterator[int]:
+    """Yield a descriptor of the directory itself, or of each directory in it that fits the pattern."""
+    for name in [entry.name for entry in _entries(directory, pattern)] if pattern else ["."]:
+        with suppress(OSError):
+            yield os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+
+
+def _entries(directory: int, pattern: str) -> Iterator[os.DirEntry[str]]:
+    with suppress(OSError), Held(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)) as place:
+        for entry in islice(os.scandir(place), MOST_FILES):
+            if fnmatchcase(entry.name, pattern):
+                yield entry
 
 
 def result_line(name: str, found: UserTaskResult) -> bytes:
     """Return a result as a line."""
     report = None if found.report is None else as_plain(found.report)
-    return _AS_JSON([name, report, found.refused, found.fault, found.in_work_dir]).encode("ascii") + b"\n"
+    return _AS_JSON([name, report, found.refused, found.fault, found.in_work_dir, found.saved]).encode("ascii") + b"\n"
 
 
 def result_in(line: bytes) -> tuple[str, UserTaskResult]:
     """Read a result out of its line. Raises ValueError for anything else."""
     try:
-        name, values, refused, fault, in_work_dir = json.loads(line)
+        name, values, refused, fault, in_work_dir, saved = json.loads(line)
         report = None if values is None else from_plain(values)
-        return str(name), UserTaskResult(report, str(refused), str(fault), bool(in_work_dir))
+        return str(name), UserTaskResult(report, str(refused), str(fault), bool(in_work_dir), int(saved))
     except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"no result of a task: {error}") from None
 

@@ -42,11 +42,17 @@ class UserTasks:
         self._slow_until: dict[int, int] = {}
 
     def run(
-        self, jobs: Mapping[Key, NodeJob], notices: Mapping[Key, SiteAd | None], now: int, read: bool, stale: int = 0
+        self,
+        jobs: Mapping[Key, NodeJob],
+        notices: Mapping[Key, SiteAd | None],
+        now: int,
+        read: bool,
+        stale: int = 0,
+        checkpoints: tuple[str, ...] = (),
     ) -> dict[Key, UserTaskResult]:
         """Write `notices` for their jobs (None: no `.site.ad`) and, if `read`, read the reports; `now` in UNIX s.
 
-        stale: what a pilot reported before that, UNIX s, counts as nothing.
+        stale: what a pilot reported before that, UNIX s, counts as nothing. checkpoints: see `UserTask`.
 
         A job without a notice is passed over, and so is one whose user's children do not end.
         """
@@ -74,6 +80,7 @@ class UserTasks:
                 started=facts.start or lease.started,
                 job=lease.job if look and now >= job.look_inside else "",
                 stale=stale,
+                checkpoints=checkpoints,
             )
             by_user.setdefault(who, {})[job.name] = task
             given.append((key, who, task))
@@ -116,6 +123,8 @@ class UserTasks:
             job.look_again = now + WORK_DIR_PERIOD
         if task.job and not says:
             job.look_inside = now + GLIDEIN_PERIOD
+        if result.saved > job.saved:
+            job.saved, job.saves_each = result.saved, result.saved - job.saved if job.saved else 0
         job.refused = result.refused or job.refused
         job.reports = job.reports or result.report is not None
         self._note(job, job.refused)

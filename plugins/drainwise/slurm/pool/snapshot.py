@@ -16,6 +16,7 @@ from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.facts.scope_rules import ScopeRules
 from drainwise.facts.signs import NO_SIGN, is_missed
+from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
@@ -151,6 +152,7 @@ class _Seen:
             cannot = "" if _may_end_whole(job, site.scope) else NO_SIGN
         may_have_order = end is not None and cannot in {"", NO_DIRECTORIES, NO_SIGN} and not completing
         has_order = may_have_order and is_shortened(job) and (end or 0) <= now + site.grace
+        files = published.report if published is not None and published.report.source == PROCESSES else None
         identity = site.identity
         tells = identity.comment is not None or identity.job_name is not None
         return Pilot(
@@ -174,6 +176,8 @@ class _Seen:
             pieces=parts,
             client=client_of(job, site.clients).name,
             traits=traits_of(job) if site.scope else (),
+            saved=None if files is None else files.last_checkpoint,
+            next_save=None if files is None else files.next_checkpoint,
         )
 
     def _is_heard(self, nodes: Sequence[str], start: int) -> bool:

@@ -161,7 +161,8 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
     """Judge what hinders steering where the site wants it, and what is left of it where it does not."""
     if site.slurm.native_preemption != "yes":
         # The lowest one is Slurm's own as well, where nothing has a weight, for one.
-        marks = {EXPOSED, PROTECTED} if facts.text("PreemptType") == "preempt/qos" else {PROTECTED}
+        is_weighted = any((job.priority or 0) not in {0, EXPOSED} for job in facts.jobs)
+        marks = {EXPOSED, PROTECTED} if is_weighted and facts.text("PreemptType") == "preempt/qos" else {PROTECTED}
         marked = [job for job in facts.jobs if job.priority in marks]
         if marked:
             why = "native_preemption is off now and had set them: waiting jobs among them keep their place by it"
@@ -384,7 +385,7 @@ _RULES: tuple[Rule, ...] = (
     _late_deadlines,
     _requeue,
     _preemption,
+    _node_agents,
     _reports,
     _drained,
-    _node_agents,
 )
