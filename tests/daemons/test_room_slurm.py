@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.billing import parse_billing
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import require_whole
@@ -205,3 +206,17 @@ def test_who_has_reserved_nodes_has_them_alone(mixed: SlurmCluster) -> None:
     assert nodes_of(snapshot, kind_of(snapshot, inside)) == "5"
     assert nodes_of(snapshot, kind_of(snapshot, outside)) == "123"
     assert snapshot.closures == ()
+
+
+def test_a_run_is_billed_as_slurm_bills_it(slurm_release: str) -> None:
+    """For its cores, its memory, and its GPUs with and without their type."""
+    weights = "CPU=1,Mem=0.25G,GRES/gpu=16,GRES/gpu:a100=2"
+    counted = "AccountingStorageTRES=gres/gpu,gres/gpu:a100\nPartitionName=billed Nodes=node3 State=UP"
+    with mixed_cluster(slurm_release, f"{counted} TRESBillingWeights={weights}\n") as cluster:
+        for options in (("--gres=gpu:a100:2", "--mem=8G"), ("--gres=gpu:t4:1", "--mem=1G"), ("--mem=4G",)):
+            job = start(cluster, "alice", "--partition=billed", "--cpus-per-task=2", *options)
+            (run,) = (one for one in look(cluster).pilots if one.name == job)
+            tres = cluster.run(["scontrol", "--oneliner", "show", "job", job]).stdout
+            billed = int(tres.partition("billing=")[2].split(",")[0].split()[0])
+            assert int(parse_billing(weights).each_core(run) * run.cores) == billed
+            cluster.run(["scancel", job])
