@@ -326,6 +326,14 @@ def test_a_turn_of_a_small_pool_looks_at_all_that_waits(mocker: MockerFixture) -
     assert kinds
 
 
+def test_no_look_is_at_all_places_of_a_large_pool(mocker: MockerFixture) -> None:
+    it = with_spanning(random_problem("middle", 1), 1)
+    looks = mocker.spy(choosing, "resolve")
+    choose(it, price_by_facts(it.rows, it.limits, 1.0), 12)
+    sizes = [len(call.args[1]) for call in looks.call_args_list]
+    assert sizes and max(sizes) < len(it.places.free) / 2
+
+
 def test_a_look_is_at_different_places(mocker: MockerFixture) -> None:
     it = random_problem("middle", 1)
     state = State(it, price_by_facts(it.rows, it.limits, 1.0))
