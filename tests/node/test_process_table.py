@@ -127,11 +127,11 @@ def test_who_frees_itself_is_nobody_elses(request: pytest.FixtureRequest) -> Non
 
 def test_no_file_stays_open() -> None:
     """Neither of processes that were read nor of the directory."""
-    before = os.listdir("/proc/self/fd")
+    before = len(os.listdir("/proc/self/fd"))
     table = read_processes()
     assert table is not None
     assert table.group(os.getpid()) is not None and table.command_line(os.getpid())
-    assert os.listdir("/proc/self/fd") == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # the garbage collector may close some of other tests
 
 
 def test_where_nothing_can_be_read_nothing_is_seen(tmp_path: Path) -> None:

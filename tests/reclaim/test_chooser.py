@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
 from drainwise.reclaim.choose import choose as choosing
-from drainwise.reclaim.choose.choose import GROUP_LABELS, LABELS_OF_A_LOOK, choose, improve
+from drainwise.reclaim.choose.choose import GROUP_LABELS, LABELS_OF_A_LOOK, choose, improve, turn
 from drainwise.reclaim.choose.fill import fill, reprieve
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Plan, Rules, make_plan, price_by_facts
 from drainwise.reclaim.choose.problem import PART, Mask, Places, Problem, Real, State, sums
@@ -299,6 +300,38 @@ def test_no_more_is_looked_at_than_is_allowed() -> None:
     fill(state, range(len(it.needs.jobs)))
     assert improve(deepcopy(state), 0) == 0
     assert 0 < improve(state, 9) <= 9 + GROUP_LABELS // LABELS_OF_A_LOOK
+
+
+@pytest.mark.parametrize("most", [0, 1, 7])
+def test_looks_are_counted_by_their_labels(mocker: MockerFixture, most: int) -> None:
+    """To the last look: nothing is looked at when they are used up, and not before."""
+    it = with_spanning(random_problem("middle", 1), 1)
+    looks = mocker.patch.object(choosing, "resolve", autospec=True, return_value=(False, 3 * LABELS_OF_A_LOOK - 1))
+    for better in (improve, partial(turn, every=False)):
+        looks.reset_mock()
+        state = State(it, price_by_facts(it.rows, it.limits, 1.0))
+        fill(state, range(len(it.needs.jobs)))
+        calls = -(-most // 3)
+        assert (better(state, most), looks.call_count) == (3 * calls, calls)
+
+
+def test_a_turn_of_a_small_pool_looks_at_all_that_waits(mocker: MockerFixture) -> None:
+    """Every place, and each kind of which a job waits."""
+    it = with_spanning(random_problem("crowd", 5), 5)
+    it = replace(it, needs=replace(it.needs, jobs=np.arange(len(it.needs.jobs)) % 2))
+    looks = mocker.spy(choosing, "resolve")
+    turn(State(it, price_by_facts(it.rows, it.limits, 1.0)), 1, every=True)
+    _, places, kinds, *_ = looks.call_args.args
+    assert (list(places), kinds) == ([*range(len(it.places.free))], np.flatnonzero(it.needs.jobs == 1).tolist())
+    assert kinds
+
+
+def test_no_look_is_at_all_places_of_a_large_pool(mocker: MockerFixture) -> None:
+    it = with_spanning(random_problem("middle", 1), 1)
+    looks = mocker.spy(choosing, "resolve")
+    choose(it, price_by_facts(it.rows, it.limits, 1.0), 12)
+    sizes = [len(call.args[1]) for call in looks.call_args_list]
+    assert sizes and max(sizes) < len(it.places.free) / 2
 
 
 def test_a_look_is_at_different_places(mocker: MockerFixture) -> None:

@@ -17,7 +17,7 @@ from drainwise.reclaim.choose.problem import Mask, Problem
 from random_pools import random_problem, with_parts, with_spanning
 
 FAMILIES = ("small", "users", "full", "full-users", "wide", "crowd", "crowd", "crowd")
-CASES = range(48)
+CASES, LARGE_ROOMS = range(48), 2
 RECORDED = Path(__file__).parent / "choices.txt"
 
 
@@ -47,10 +47,33 @@ def lines(number: int) -> Iterator[str]:
         yield f"{number} cores {cores}: {rows(found.gone)} facts {rows(found.by_facts)} within {most}"
 
 
+def large(number: int) -> Iterator[str]:
+    """What a choice among hundreds of pilots amounts to: how many go, by facts and in the end; cores and wastes."""
+    it = with_parts(random_problem("middle", number), number)
+
+    def total(chosen: Mask) -> str:
+        cores, loss = it.rows.spends[chosen, 0].sum(), it.rows.loss[chosen].sum()
+        return f"{chosen.sum()} rows {cores:g} cores {loss:.0f} lost {it.rows.claim[chosen].sum():.0f} claimed"
+
+    for cores in (100, 555, 1200):
+        found = plan_cores(it.rows, it.limits, cores, Rules())
+        yield f"large {number} cores {cores}: {total(found.gone)} facts {total(found.by_facts)}"
+    if number < LARGE_ROOMS:
+        plan = make_plan(it, Rules(looks=20))
+        yield f"large {number}: {total(plan.gone)} facts {total(plan.by_facts)} for {plan.served.tolist()}"
+
+
+def every() -> Iterator[str]:
+    """All lines of the file."""
+    for number in CASES:
+        yield from lines(number)
+    for number in range(6):
+        yield from large(number)
+
+
 def test_it_chooses_as_recorded() -> None:
-    assert [line for number in CASES for line in lines(number)] == RECORDED.read_text().splitlines()
+    assert list(every()) == RECORDED.read_text().splitlines()
 
 
 if __name__ == "__main__":
-    for one in CASES:
-        print(*lines(one), sep="\n")
+    print(*every(), sep="\n")

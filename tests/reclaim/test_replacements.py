@@ -85,6 +85,14 @@ def test_nobody_is_ended_without_its_least_time_to_take_anothers_place() -> None
         assert told(plan(snapshot(ordered, other, deficit=8, surplus=16), site))[1] == orders
 
 
+def test_nothing_is_replaced_in_a_cycle_with_other_orders() -> None:
+    """For those who wait: what changes by them is seen first."""
+    seen = snapshot(late(1), *map(cheap, (2, 3, 4)), deficit=16, surplus=32)
+    assert told(plan(seen))[0] == [] and len(plan(seen).orders) == 1
+    only = dataclasses.replace(seen, accounts=snapshot(late(1), *map(cheap, (2, 3, 4)), deficit=8, surplus=32).accounts)
+    assert told(plan(only))[0] == [late(1).run]
+
+
 def test_the_default_policy_replaces_nothing() -> None:
     seen = snapshot(late(1), cheap(2), deficit=8, surplus=16)
     assert told(plan(seen, dataclasses.replace(OPEN, policy="least-waste"))) == ([], [])

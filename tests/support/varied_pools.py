@@ -212,8 +212,8 @@ def _history(dice: Random, snapshot: Snapshot) -> History:
     return found
 
 
-NUMBERS = range(60)
-"""The pools of which the decision is recorded."""
+NUMBERS = (*range(60), 87, 89, 95, 109, 111, 113, 125, 147, 159, 161, 181, 197, 199, 217)
+"""The pools of which the decision is recorded; on the last ones parts are asked for."""
 
 
 def decided(number: int) -> list[str]:
