@@ -181,6 +181,9 @@ def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> tuple[float, f
 
     What the batch system tells of the next save is for a job that goes on until it has saved.
     """
+    nothing = report is None or (report.last_checkpoint is report.next_checkpoint is report.checkpoint_seconds is None)
+    if nothing and pilot.saved is pilot.next_save is None:  # as of most
+        return float(pilot.started), 0.0, math.inf, math.inf
     said = report.last_checkpoint if report is not None else None
     saved = max(pilot.started, min(now, max(pilot.saved or 0, said or 0)))
     following, writing, restart = pilot.next_save, None, None
