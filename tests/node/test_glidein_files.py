@@ -196,6 +196,19 @@ def test_too_many_payloads_are_no_report(sandbox: Path) -> None:
         read(sandbox)
 
 
+def test_what_became_a_link_meanwhile_is_not_followed(sandbox: Path) -> None:
+    """Nor is a FIFO waited for."""
+    (sandbox / "link").symlink_to("/")
+    os.mkfifo(sandbox / "fifo")
+    directory = os.open(sandbox, os.O_RDONLY)
+    try:
+        for name in ("link", "fifo"):
+            with pytest.raises(RefusedFile):
+                glidein_places.names_of_directories(directory, name)
+    finally:
+        os.close(directory)
+
+
 def test_many_directories_are_not_all_looked_at(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """HOSTILE 26: of a job with thousands of them, some are."""
     for number in range(20 * MOST_DIRECTORIES):
