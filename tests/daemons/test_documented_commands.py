@@ -353,7 +353,12 @@ def documented() -> set[str]:
     named |= {"condor_advertise"}  # test_pushed_attributes.py runs it
     named |= {"drainwise plan --snapshot", "drainwise reclaim --cores N --by TIME", "drainwise COMMAND --help"}
     named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py
-    named |= {"condor_on -startd", "condor_on -negotiator", "drainwise install --files-only"}  # test_faults_whole.py
+    named |= {
+        "condor_on -startd",
+        "condor_on -negotiator",
+        "condor_on -schedd",
+        "drainwise install --files-only",
+    }  # test_faults_whole.py
     named |= {"condor_q", "condor_q -better-analyze"}
     named |= {"drainwise status --scheduler-only"}  # tests/cli/test_status.py
     named |= {"drainwise explain", "drainwise explain JOB", "drainwise features serve", "drainwise doctor --bundle"}

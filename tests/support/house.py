@@ -169,7 +169,7 @@ BUDGETS = {
     "pilot": Budget(2_043, "pilot pilot.decide pilot.queues"),
     "pool": Budget(903, "pool"),
     "reclaim": Budget(
-        5_041,
+        5_044,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_887, "journal"),
@@ -200,7 +200,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_000
+LARGEST_SUM = 44_998
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -215,7 +215,7 @@ ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
     "check and doctor": Allowance(600, 550),
     "Whose jobs": Allowance(1_500, 62),
-    "Leave at the next checkpoint": Allowance(1_000, 420),
+    "Leave at the next checkpoint": Allowance(1_000, 425),
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
