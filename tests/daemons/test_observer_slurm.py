@@ -121,5 +121,5 @@ def test_the_newest_file_of_a_silent_job_tells_when_it_saved_its_work(
 
     one = site.cluster.wait_for(saves, 2 * SECONDS, "what it saved")
     assert one["standing"] == "observed"
-    assert one["started"] < one["saved"] <= one["now"]
-    assert one["kill_waste"] <= CORES * (one["now"] - one["saved"] + 1)
+    assert one["started"] < one["saved"] <= one["now"] + 1  # jobs are asked for when the time has been taken
+    assert one["kill_waste"] <= CORES * max(1, one["now"] - one["saved"] + 1)

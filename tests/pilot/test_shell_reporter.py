@@ -257,10 +257,10 @@ def test_a_payload_that_saves_its_work_loses_what_it_did_since(wrapper: Wrapper)
     assert said.last_checkpoint is not None
     assert said.last_checkpoint == said.last_job_start and said.add_uncom_time == 0
     assert said.next_checkpoint == said.last_checkpoint + 300
-    assert wrapper.status()["last_checkpoint"] == str(said.last_checkpoint)
+    wait_for(lambda: wrapper.status().get("last_checkpoint") == str(said.last_checkpoint))
     wrapper.call("checkpoint", str(wrapper.payloads["saves"].pid))
     wait_for(lambda: wrapper.said().next_checkpoint is None)
     wrapper.begin("saves nothing", 2, 600, 900)
     assert wrapper.uses(6).last_checkpoint is None
-    assert "last_checkpoint" not in wrapper.status()
+    wait_for(lambda: "last_checkpoint" not in wrapper.status())
     assert "no payload was told" in wrapper.call("checkpoint", "1", code=2)

@@ -273,7 +273,7 @@ def test_it_stays_small(host: AgentHost, start: Callable[..., Agent]) -> None:
         host.start(number)
         wait_for(lambda number=number: complete(host, number), what="a job")  # type: ignore[misc]
         shutil.rmtree(host.tree(number))
-    wait_for(lambda: size()[0] == before[0], what="all descriptors to be closed")
+    wait_for(lambda: size()[0] <= before[0], what="all descriptors to be closed")
     assert size()[1] < before[1] + 3000
 
 
