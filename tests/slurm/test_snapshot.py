@@ -446,7 +446,8 @@ def test_no_pilot_is_ordered_whose_node_gives_no_sign_of_life() -> None:
         return found.pilots[0].cannot
 
     assert cannot(sign_text(late - SIGN_PERIOD)) == cannot(sign_text(late - 2 * SIGN_PERIOD)) == ""
-    assert cannot(sign_text(T0)) == cannot("") == cannot("rack=7") == NO_SIGN
+    assert cannot(sign_text(T0)) == cannot("") == NO_SIGN
+    assert cannot("rack=7") == "", "its agent has nowhere to give one"
     assert cannot("", now=T0 + SIGN_PERIOD) == ""  # it has just begun
     report = PilotReport(late - 60, used_cpu=1.0)
     told = comment_text(Published(17, T0, "n1", report, version=__version__))

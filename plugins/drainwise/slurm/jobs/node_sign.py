@@ -33,6 +33,15 @@ def sign_in(extra: str) -> tuple[int, str] | None:
     return (int(found[2]), found[1]) if found else None
 
 
+def awaited_from(extras: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Return the nodes that should give signs: none while none ever gave one, as before there were any.
+
+    A node whose Extra is somebody else's can give none without a job that reports, so its silence means nothing.
+    """
+    names = {node: sign_in(extra) for node, extra in extras if not extra or sign_in(extra) is not None}
+    return frozenset(names if any(names.values()) else ())
+
+
 def signs_of(jobs: Iterable[SlurmJob], extras: Iterable[tuple[str, str]]) -> dict[str, tuple[int, str]]:
     """Return of each node its last sign of life (UNIX s) and version: by its Extra, and by the comments of what runs.
 
