@@ -242,3 +242,13 @@ def test_the_documented_commands(
         words = [*shlex.split(command)[1:], "--moments", "1", "--replications", "1", "--processes", "1", "--step", "1h"]
         assert main(words) == 0 and capsys.readouterr().out, command
     assert "</html>" in (tmp_path / "simulation.html").read_text()
+
+
+def test_a_log_in_which_no_moment_has_a_job_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two short jobs, ten months apart."""
+    log = tmp_path / "jobs.txt"
+    jobs = [f"{n}|alice|COMPLETED|2026-{m}-01T00:00:00|2026-{m}-01T00:00:10|8|60" for n, m in ((1, "01"), (2, "11"))]
+    log.write_text("\n".join(["JobID|User|State|Start|End|AllocCPUS|TimelimitRaw", *jobs, ""]))
+    assert main(["simulate", str(log)]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and "no job runs at any of 20 moments of it" in said.err

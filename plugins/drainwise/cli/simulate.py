@@ -93,6 +93,8 @@ def _costs(log: LeaseLog, scenario: Scenario, args: argparse.Namespace) -> list[
     site = with_site_defaults(scenario.site, scenario.min_grace)
     saves = None if args.checkpoint is None else Checkpoints(*args.checkpoint)
     found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, saves)
+    if not found.cores:
+        raise UsageError(f"{log.name}: no job runs at any of {found.moments} moments of it; --moments asks for more")
     hours = {name: waste / 3600 for name, waste in found.wasted.items()}
     if args.json:
         shown = {"jobs": len(log.jobs), "moments": found.moments, "cores": found.cores, "core_hours_wasted": hours}
