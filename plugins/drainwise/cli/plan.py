@@ -11,9 +11,10 @@ from functools import partial
 from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
 from drainwise.cli.arguments import filters, only_one, seconds, wanted_of, whole
 from drainwise.cli.command_line.options import Command, option
-from drainwise.cli.pool_options import DECISION, open_pool, settings_of, without_collection
+from drainwise.cli.pool_options import DECISION, open_pool, settings_of
 from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import show
+from drainwise.common.garbage import without_collection
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
@@ -24,7 +25,7 @@ from drainwise.reclaim.quota import WhatIf, balance_for
 
 def run(args: argparse.Namespace) -> int:
     """Show the plan; return the exit code. Raises PoolUnreachable, and UsageError for what cannot be planned."""
-    with without_collection():
+    with without_collection(to_stay=True):
         return _run(args)
 
 

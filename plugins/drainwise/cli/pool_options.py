@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from drainwise.cli.command_line.options import option
@@ -124,14 +122,3 @@ def _scope(site: SiteConfig, system: System) -> ScopeRules:
             expected = f"conditions on {', '.join(system.scope_keys)}: {system.name} does not tell {unknown[0]} of jobs"
             raise ConfigurationError(site.file, section, key, row, expected)
     return site.scope
-
-
-@contextlib.contextmanager
-def without_collection() -> Iterator[None]:
-    """Keep the garbage collector from going through all pilots: it is not worth its time, at the end neither."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()

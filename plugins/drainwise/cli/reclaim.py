@@ -26,10 +26,11 @@ from drainwise.cli.on_request import (
     resume_demand,
     run_request,
 )
-from drainwise.cli.pool_options import DECISION, open_pool, settings_of, system_of, without_collection
+from drainwise.cli.pool_options import DECISION, open_pool, settings_of, system_of
 from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.site_file import site_of
 from drainwise.cli.text import show
+from drainwise.common.garbage import without_collection
 from drainwise.facts.errors import UsageError
 from drainwise.reclaim.quota import WhatIf, balance_for
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         return _loop(args)
     if args.standby or args.period is not None:
         raise UsageError("--standby and --period go with --loop")
-    with without_collection():
+    with without_collection(to_stay=True):
         return _once(args)
 
 

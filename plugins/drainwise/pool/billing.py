@@ -8,8 +8,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drainwise.pool.amounts import sum_of
-
 if TYPE_CHECKING:
     from drainwise.pool.facts import Pilot
 
@@ -31,8 +29,7 @@ class Billing:
         """Return what the site bills for all that a job holds, for each of its cores; it holds its cores at least."""
         if self == CORES_ALONE:
             return 1.0
-        held = sum_of(one for one in (pilot.holds, *(piece.holds for piece in pilot.pieces)) if one is not None)
-        has = {**dict(held.named()), CORES: pilot.cores}
+        has = {**dict(pilot.held.named()), CORES: pilot.cores}
         return max(LEAST, sum(weight * has.get(name, 0) for name, weight in self.weights) / max(1, pilot.cores))
 
 

@@ -8,6 +8,18 @@ CLOCKS_DIFFER = 30
 """Seconds that the clocks of two machines may differ."""
 
 
+_HELD_UP = 120  # s; a busy daemon takes a message in that much after it was sent
+
+
+def clock_off(sent: int, received: int) -> int:
+    """Return by how many seconds the clock of who sent a message is ahead, below 0 behind; 0 where nothing shows that.
+
+    sent, received: UNIX s by the clocks of both.
+    """
+    ahead = sent - received
+    return 0 if -_HELD_UP <= ahead <= CLOCKS_DIFFER else ahead
+
+
 def require_same_clock(said: float, begun: float, ended: float, whose: str) -> None:
     """Raise PoolUnreachable when this machine's clock cannot be right beside the one that said it is `said`.
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from drainwise.facts.clients import PAPER
 from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool.amounts import Amounts
+from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.closures import Closure
 from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind, Place
@@ -98,9 +98,14 @@ class Pilot:
         return tuple(one.node for one in self.pieces) or (self.node,)
 
     @property
+    def held(self) -> Amounts:
+        """What it holds on all its nodes, as far as that is known."""
+        return sum_of(one for one in (self.holds, *(piece.holds for piece in self.pieces)) if one is not None)
+
+    @property
     def gpus(self) -> int:
         """GPUs that it holds, as far as they are known."""
-        return sum(one.gpus for one in (self.holds, *(piece.holds for piece in self.pieces)) if one is not None)
+        return self.held.gpus
 
     def cores_on(self, nodes: Collection[str]) -> int:
         """Return the cores that it has on these nodes."""

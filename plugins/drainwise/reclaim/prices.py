@@ -179,7 +179,7 @@ def prices_of(it: Figures, settings: ReclaimSettings, whose: Whole | None = None
     policy = policy_called(settings.policy)
     if settings.policy in POLICIES:
         of = it.columns
-        price = valued(policy.prices(it, settings) * of.billed, of.cores, of.priority_factor, settings, whose)
+        price = valued(policy.prices(it, settings), of.cores, of.priority_factor, of.billed, settings, whose)
     else:
         ends = np.flatnonzero(np.diff(np.zeros(len(it)) if whose is None else whose)) + 1
         parts = [it.some(rows.tolist()) for rows in np.split(np.arange(len(it)), ends)]
@@ -206,8 +206,12 @@ def _stated(policy: PriceList, it: Figures, settings: ReclaimSettings) -> Real:
     return price
 
 
-def valued(waste: Real, cores: Whole, priority: Real, settings: ReclaimSettings, whose: Whole | None = None) -> Real:
-    """Return the prices with what their user values counted (PRIORITY_FACTOR); whose: as in `prices_of`.
+def valued(
+    waste: Real, cores: Whole, priority: Real, billed: Real, settings: ReclaimSettings, whose: Whole | None = None
+) -> Real:
+    """Return the prices with what the site bills and what their user values counted (PRIORITY_FACTOR).
+
+    billed: for each core, see `Columns`. whose: as in `prices_of`.
 
     The factor is "user specific": higher is better, and neither its unit nor its range means anything. What counts is
     where a pilot's factor lies between the lowest and the highest of its user's: the pilot of the highest costs
@@ -223,4 +227,4 @@ def valued(waste: Real, cores: Whole, priority: Real, settings: ReclaimSettings,
     np.maximum.at(high, whose, priority)
     share = (priority - low[whose]) / np.maximum(high - low, 1e-9)[whose]
     weight = PRIORITY_WEIGHT if settings.policy in BY_WASTE else _TIE
-    return np.asarray(waste + weight * cores * share)
+    return np.asarray(waste * billed + weight * cores * share)

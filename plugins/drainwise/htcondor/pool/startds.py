@@ -44,7 +44,7 @@ from drainwise.htcondor.node import (
     USUAL_INTERVAL,
 )
 from drainwise.htcondor.pool.slots import SILENT_AFTER, Slot
-from drainwise.pool.clocks import CLOCKS_DIFFER
+from drainwise.pool.clocks import CLOCKS_DIFFER, clock_off
 
 _MISSED_UPDATES = 3
 _LEAST_SILENCE = 30  # seconds; a startd that starts many jobs at once may be late by as much
@@ -52,7 +52,6 @@ _LONGEST_INTERVAL = 86_400
 # A startd loses its first update to a collector that has started anew: it goes into the connection of before.
 _UPDATES, _SLACK = 2, 15
 _WAIT_FOR_SILENT = 120  # s
-_HELD_UP = 120  # s; a busy collector takes an ad in that much after it was sent
 
 MOST_ASKED = 256
 """Startds that are asked for one snapshot."""
@@ -204,8 +203,8 @@ def _why_unordered(machine: str, clock: int | None, heard: int, cron: int | None
     """
     if clock is None or not heard:
         return ""
-    if clock - heard > CLOCKS_DIFFER or heard - clock > _HELD_UP:
-        how = f"{clock - heard} s ahead" if clock > heard else f"{heard - clock} s behind"
+    if off := clock_off(clock, heard):
+        how = f"{abs(off)} s {'ahead' if off > 0 else 'behind'}"
         return f"the clock of {machine} is {how}: deadlines would be wrong there"
     return NO_SIGN if cron is not None and is_missed(cron, clock) else ""
 

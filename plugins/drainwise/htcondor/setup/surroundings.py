@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from drainwise.common.acl import ACCESS_LIST
+from drainwise.pool.clocks import clock_off
 from drainwise.pool.finding import MISSING, Finding
 
-_LATE, _EARLY = 120, 30
-"""Seconds between a startd's time and the collector's that do not count: what a busy collector may take, and clocks."""
 _UNSUPPORTED = {errno.ENOTSUP, errno.EOPNOTSUPP}
 _HIDING = re.compile(r"\bhidepid=(?!0|off)(\w+)")
 
@@ -82,8 +81,8 @@ def judge_clock(machine: str, clock: int, heard: int) -> Iterator[Finding]:
 
     Pure.
     """
-    ahead = clock - heard
-    if clock and heard and not -_LATE <= ahead <= _EARLY:
-        how = f"{ahead} s ahead of" if ahead > 0 else f"{-ahead} s behind"
+    off = clock_off(clock, heard) if clock and heard else 0
+    if off:
+        how = f"{abs(off)} s {'ahead of' if off > 0 else 'behind'}"
         why = f"it is {how} the collector's, so that deadlines are wrong there, and no order is given"
         yield Finding(MISSING, "clock", why, f"timedatectl set-ntp true   # on {machine}", machine=machine)

@@ -85,7 +85,7 @@ def withdrawals(
         spare, left = (max(0, cores - int(sizes[~others].sum())) for cores in (spare, beyond[whose[0]]))
         if needed is None:
             of = ordered.figures.columns
-            price = valued(saved * of.billed, sizes, of.priority_factor, settings)[others]
+            price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
             stays[others] = _cheapest(sizes[others], price, float(sizes[others].sum() - max(spare, left)))
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
@@ -202,7 +202,7 @@ def _user(
         np.concatenate((getattr(mine.columns, name), getattr(others.columns, name)))
         for name in ("cores", "priority_factor", "billed")
     )
-    price = valued(spent * billed, sizes, priority, settings)
+    price = valued(spent, sizes, priority, billed, settings)
     count, worth = len(ordered), np.maximum((price / sizes - _LEAST_WORSE) / _WORSE, 0) * sizes
     price = np.where(np.arange(len(sizes)) < count, worth, price)
     if settings.drain_only:

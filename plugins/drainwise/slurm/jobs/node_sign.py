@@ -33,22 +33,23 @@ def sign_in(extra: str) -> tuple[int, str] | None:
     return (int(found[2]), found[1]) if found else None
 
 
-def awaited_from(extras: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """Return the nodes that should give signs: none while none ever gave one, as before there were any.
-
-    A node whose Extra is somebody else's can give none without a job that reports, so its silence means nothing.
-    """
-    names = {node: sign_in(extra) for node, extra in extras if not extra or sign_in(extra) is not None}
-    return frozenset(names if any(names.values()) else ())
-
-
-def signs_of(jobs: Iterable[SlurmJob], extras: Iterable[tuple[str, str]]) -> dict[str, tuple[int, str]]:
+def signs_of(
+    jobs: Iterable[SlurmJob], extras: Iterable[tuple[str, str]]
+) -> tuple[dict[str, tuple[int, str]], frozenset[str]]:
     """Return of each node its last sign of life (UNIX s) and version: by its Extra, and by the comments of what runs.
 
-    extras: the name of a node and its Extra.
+    extras: the name of a node and its Extra. Returned, too, the nodes that should give signs: none while no Extra has
+    one, as by an earlier drainwise. A node whose Extra is somebody else's can give none without a job that reports, so
+    its silence means nothing.
     """
-    found = {node: sign for node, extra in extras if (sign := sign_in(extra)) is not None}
+    free, found = set[str](), dict[str, tuple[int, str]]()
+    for node, extra in extras:
+        if not extra:
+            free.add(node)
+        elif (sign := sign_in(extra)) is not None:
+            found[node] = sign
+    awaited = frozenset(free | found.keys() if found else ())
     for said in (published_of(job) for job in jobs if job.runs):
         if said is not None:
             found[said.node] = max((said.report.heartbeat, said.version), found.get(said.node, (0, "")))
-    return found
+    return found, awaited

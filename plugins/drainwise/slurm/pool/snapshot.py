@@ -27,7 +27,7 @@ from drainwise.pool.notices import counted
 from drainwise.pool.scope import in_scope
 from drainwise.slurm.jobs.admin_comment import lacks_directories, published_of, whole_report
 from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_end, run_name, traits_of
-from drainwise.slurm.jobs.node_sign import awaited_from, signs_of
+from drainwise.slurm.jobs.node_sign import signs_of
 from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
@@ -127,8 +127,7 @@ class _Seen:
         _require_whole(self.jobs, answers.nodes, len(self.odd))
         self.would_run = [job for job in self.jobs if _would_run(job)]
         self.classes = NodeClasses(answers.nodes, answers.rules.reservations, lists_of(self.would_run), now)
-        extras = [(node.name, node.extra) for node in answers.nodes]
-        self.signs, self._awaited = signs_of(self.jobs, extras), awaited_from(extras)
+        self.signs, self._awaited = signs_of(self.jobs, ((node.name, node.extra) for node in answers.nodes))
         self._draining = {node.name for node in answers.nodes if node.draining}
         self._on_one_node = [job for job in self.jobs if _holds_cores(job) and job.single]
         self._holds = holdings(self._on_one_node, answers.nodes, answers.rules)

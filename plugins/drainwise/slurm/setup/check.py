@@ -19,7 +19,6 @@ from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, Rule, first_
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.node_sign import awaited_from
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
 from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.merge import MIN_EXEMPT_SINCE, UNSET, given_limits, hooks_of, names_hook
@@ -339,11 +338,11 @@ def judge_orders(facts: ClusterFacts, caller: Caller) -> Iterator[Finding]:
 def _node_agents(facts: ClusterFacts, site: SiteConfig, now: int) -> Iterator[Finding]:
     """Judge which nodes are silent: by their signs of life, and by reports of jobs like theirs on other nodes."""
     alike = "no job there has a fresh report, and jobs of the same user, account and size have one on other nodes"
-    signs = facts.signs
-    awaited = awaited_from((one.name, one.extra) for one in facts.nodes if one.is_up)
-    missed = [name for name in awaited if is_missed(signs.get(name, (0, ""))[0], now)]
+    signs, awaited = facts.signs
+    up = {one.name for one in facts.nodes if one.is_up}
+    missed = sorted(name for name in up & awaited if is_missed(signs.get(name, (0, ""))[0], now))
     for nodes, why in (
-        (sorted(missed), "no sign of life for two hours, so no order is given there"),
+        (missed, "no sign of life for two hours, so no order is given there"),
         (_silent_nodes(facts, site.pilot.stale_after, now), alike),
     ):
         if nodes:

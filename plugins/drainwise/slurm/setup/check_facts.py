@@ -90,8 +90,8 @@ class ClusterFacts:
         return sorted({node.host for node in self.nodes})
 
     @property
-    def signs(self) -> dict[str, tuple[int, str]]:
-        """When each node last gave a sign of life (UNIX s), and its version."""
+    def signs(self) -> tuple[dict[str, tuple[int, str]], frozenset[str]]:
+        """When each node last gave a sign of life (UNIX s), and its version; the nodes that should give signs."""
         return signs_of(self.single, ((node.name, node.extra) for node in self.nodes))
 
     @property

@@ -83,7 +83,7 @@ def _is_node(names: Iterable[str], host: str) -> bool:
 
 def seen_nodes(facts: ClusterFacts, host: str | None, now: int) -> Iterator[SeenNode]:
     """Yield the nodes, only that on `host` where it is given, with their signs of life. now: UNIX s."""
-    signs = facts.signs
+    signs, _ = facts.signs
     for node in facts.nodes:
         if host in {None, short_name(node.host)}:
             at, version = signs.get(node.name, (0, ""))
