@@ -200,7 +200,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_002
+LARGEST_SUM = 44_998
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -213,9 +213,9 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 553),
+    "check and doctor": Allowance(600, 555),
     "Whose jobs": Allowance(1_500, 62),
-    "Leave at the next checkpoint": Allowance(1_000, 425),
+    "Leave at the next checkpoint": Allowance(1_000, 427),
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
