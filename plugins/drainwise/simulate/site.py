@@ -298,7 +298,7 @@ class Site:
             silent=odds[2] < scenario.silent,
             can_return=odds[3] < scenario.shrinking,
             saves=saves if does_save else None,
-            saves_since=0.0 if saves is None else lease.start - odds[5] * saves.interval,
+            saves_since=0.0 if saves is None else lease.start - int(odds[5] * saves.interval),
         )
 
     def _could_start(self, cores: int, seconds: int) -> bool:
