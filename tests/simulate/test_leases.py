@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from drainwise.estimate.records.record import Finished
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.leases import YOUNGEST, Checkpoints, LeaseLog, costs_of, read_log
+from drainwise.simulate.leases import YOUNGEST, LeaseLog, costs_of, read_log
 from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
-from drainwise.simulate.scenario import site_settings, with_site_defaults
+from drainwise.simulate.scenario import Checkpoints, site_settings, with_site_defaults
 from drainwise.simulate.trace import Trace
 
 T0 = 1_795_000_000
