@@ -81,3 +81,12 @@ def test_accounts_that_are_gone_make_one_answer_doubtful(bin_dir: Path) -> None:
         seen.snapshot(1_795_270_060)
     for later in (120, 180):
         assert seen.snapshot(1_795_270_000 + later).taken == 1_795_270_000 + later
+
+
+def test_what_runs_in_a_job_began_with_its_longest_step(tmp_path: Path) -> None:
+    """Its batch script is none; nothing that a user has named is read."""
+    steps = "7.batch 1-00:00:00\n7.0 00:40\n7.1 01:00:00\n8_3.0 10:02\n8_3.extern 02:00\nodd\n9.0 never\n"
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\nprintf '{steps}'\n")
+    (tmp_path / "squeue").chmod(0o755)
+    made = SlurmPool(SlurmSection(bin_dir=str(tmp_path)))
+    assert made.steps_since(T0) == {"7": T0 - 3600, "8_3": T0 - 602}
