@@ -38,7 +38,7 @@ KEPT = {
 }
 TEXTS = {
     str(path.relative_to(ROOT)): path.read_text().lower()
-    for place in ("README.md", "plugins/drainwise", "condor_config.d", "slurm", "systemd", "docs")
+    for place in ("README.md", "plugins", "condor_config.d", "slurm", "systemd", "docs")
     for path in [ROOT / place, *sorted((ROOT / place).rglob("*"))]
     if path.suffix in {".py", ".j2", ".md", ".example"}
 }
