@@ -24,7 +24,7 @@ from drainwise.features.write import write_directory
 from own_certificate import own_certificate
 
 waits = pytest.mark.daemons
-"""It waits for what never answers, or has a certificate made."""
+"""It waits for what never answers, has a certificate made, or tries many headers."""
 
 Answer = Callable[[str], "bytes | Iterator[bytes]"]
 
@@ -234,6 +234,7 @@ def test_how_long_an_answer_holds(headers: dict[str, str], expected: float | Non
     assert lifetime_secs(message) == expected
 
 
+@waits
 @given(st.dictionaries(st.sampled_from(["Cache-Control", "Age", "Expires", "Date"]), st.text(max_size=40)))
 def test_no_header_breaks_the_reader(headers: dict[str, str]) -> None:
     """HOSTILE 36, 37."""

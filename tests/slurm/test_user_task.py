@@ -72,8 +72,6 @@ def test_who_says_nothing_is_looked_for_among_the_glideins(
     looked.assert_called_once_with(os.geteuid(), {"17"})
 
 
-OWN = str(os.getpid())
-"""A process of this user's, which is what a test makes of it."""
 STARTD = {"comm": b"condor_startd\n", "cgroup": b"0::/\n", "environ": b"HOME=/\0SLURM_JOB_ID=17\0"}
 TREE = b"0::/system.slice/slurmstepd.scope/job_18/step_0/user/task_0\n"
 
@@ -81,7 +79,7 @@ TREE = b"0::/system.slice/slurmstepd.scope/job_18/step_0/user/task_0\n"
 @pytest.fixture
 def processes(mocker: MockerFixture) -> dict[str, dict[str, bytes]]:
     """What /proc says of processes by pid; at first this one is the startd of job 17. Of others it says nothing."""
-    told = {OWN: dict(STARTD)}
+    told = {str(os.getpid()): dict(STARTD)}
 
     def read(path: str, _limit: int, _below: int | None = None) -> bytes:
         _, _, pid, name = path.split("/")
@@ -109,8 +107,9 @@ def processes(mocker: MockerFixture) -> dict[str, dict[str, bytes]]:
 def test_a_startd_is_its_control_groups_jobs_or_the_one_that_slurm_told_it(
     processes: dict[str, dict[str, bytes]], changed: dict[str, bytes], job: str
 ) -> None:
-    processes[OWN] |= changed
-    assert user_task.startds(os.geteuid(), {"17", "18"}) == ({job: [OWN]} if job else {})
+    ((own, told),) = processes.items()
+    told |= changed
+    assert user_task.startds(os.geteuid(), {"17", "18"}) == ({job: [own]} if job else {})
     assert user_task.startds(os.geteuid(), {"7"}) == user_task.startds(os.geteuid() + 1, {"17", "18"}) == {}
 
 
@@ -118,10 +117,11 @@ def test_startds_are_looked_for_within_bounds(
     processes: dict[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In number and in time; a process that has ended meanwhile is passed over."""
-    monkeypatch.setattr(os, "listdir", lambda _: ["self", "1000000000", OWN, OWN, OWN])
+    (own,) = processes
+    monkeypatch.setattr(os, "listdir", lambda _: ["self", "1000000000", own, own, own])
     processes["self"] = STARTD
     monkeypatch.setattr(user_task, "MOST_STARTDS", 2)
-    assert user_task.startds(os.geteuid(), {"17"}) == {"17": [OWN, OWN]}
+    assert user_task.startds(os.geteuid(), {"17"}) == {"17": [own, own]}
     monkeypatch.setattr(user_task, "SECONDS", -1.0)
     assert user_task.startds(os.geteuid(), {"17"}) == {}
 
@@ -140,7 +140,7 @@ def test_the_glidein_of_a_startd_reports_for_its_job(
     task: UserTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture
 ) -> None:
     """Once, however many processes its startd has; whoever has just ended is passed over."""
-    mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": [OWN, "1000000000", OWN]})
+    mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": ["self", "1000000000", "self"]})
     pilot = replace(task, job="17", work_dir=b"", stale=NOW)
     monkeypatch.chdir(glidein_below(tmp_path / "glidein", 3))
     opened = len(os.listdir("/proc/self/fd"))
@@ -164,7 +164,7 @@ def test_the_glidein_of_a_startd_reports_for_its_job(
 def test_a_glidein_that_cannot_be_read_is_said_where_nothing_else_is(
     task: UserTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture
 ) -> None:
-    mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": [OWN]})
+    mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": ["self"]})
     monkeypatch.chdir(log := glidein_below(tmp_path / "glidein", 3))
     ad = log.parent / "execute" / "dir_1" / ".job.ad"
     ad.unlink()
