@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import fault_places
 import house
 from house import HOUSE, JOB, NEIGHBOURS, NODE, PACKAGE
 
@@ -131,3 +132,10 @@ def test_a_hook_starts_fast(hook: str) -> None:
     program = f"import sys; sys.path.append({str(PACKAGE.parent)!r}); import drainwise.{hook}; print(*sys.modules)"
     ran = subprocess.run([SYSTEM_PYTHON, "-I", "-S", "-B", "-c", program], capture_output=True, text=True, check=True)
     assert not TOO_EXPENSIVE & set(ran.stdout.split())
+
+
+def test_faults_are_drawn_from_modules_that_are_there() -> None:
+    """A module that is merged or renamed leaves no hole in what `scripts/faults` puts its faults into."""
+    assert fault_places.modules(PACKAGE, fault_places.PLACES.split())
+    with pytest.raises(ValueError, match=r"no module fits room/\*\.py: say where it is now"):
+        fault_places.modules(PACKAGE, ["reclaim/*.py", "room/*.py"])
