@@ -135,9 +135,9 @@ def test_an_order_stands_and_nobody_is_harmed(pool: CondorPool) -> None:
     pool.run(["condor_restart", "-peaceful", "-startd", "-name", pool.node("node1").host])
     pool.wait_for(lambda: "Retiring" in activities(pool, "node1"), 30, "the node to wait for its runs")
     assert runs(pool)[ordered] == before[ordered]
-    waits = [sys.executable, "-c", REFUSED, ordered]
-    refused = lambda: pool.run_outside(waits, environment={"PYTHONPATH": PLUGINS}).stdout  # noqa: E731
-    pool.wait_for(lambda: refused() == f"{WAITS}\n", 30, "a slot that shows that no order would end its run")
+    asks, environment = [sys.executable, "-c", REFUSED, ordered], {"PYTHONPATH": PLUGINS}
+    said = f"{WAITS}\n"
+    pool.wait_for(lambda: pool.run_outside(asks, environment=environment).stdout == said, 30, "a slot that shows it")
     left = [run.split("#")[1] for slot, run in runs(pool).items() if slot.endswith("@node1.pool.test")]
     pool.run(["condor_rm", *left])
     pool.wait_for(lambda: releases(pool) == {"node1": "25.14", "node2": "23.9."}, 90, "the newer startd")
