@@ -318,13 +318,14 @@ def test_sacct_without_its_header_is_named() -> None:
 
 
 def test_which_figures_the_pilots_own_records_give() -> None:
-    """No sizes stand there; docs/estimate.md says so."""
+    """The input does not stand there; docs/estimate.md says so."""
     start = {"event": "started", "pilot": "p", "payload": "a", "time": 1e9, "task": "sim", "cores": 4, "events": 1000}
     usage = {"code": 0, "seconds": 4000, "cpu_seconds": 15000, "memory_bytes": 4e9}
+    usage |= {"read_bytes": 1e9, "written_bytes": 2e9, "work_bytes": 3e9, "output_bytes": 1e9}
     lines = [json.dumps(one).encode() for one in (start, {**start, "event": "done", "time": 1e9 + 4000, **usage})]
     sample = Sample(Parameters())
     for finished in read_pilot_records(lines, Counter()):
         sample.add(finished)
-    assert [figure.name for figure in sample.figures(Settings())] == ["cpuTime", "ramCount", "cpuEfficiency"]
+    *most, last = [figure.name for figure in sample.figures(Settings())]
     page = (Path(__file__).parents[2] / "docs" / "estimate.md").read_text()
-    assert "come cpuTime, ramCount and\ncpuEfficiency alone" in page
+    assert f"reference pilot come {', '.join(most)} and {last}." in page

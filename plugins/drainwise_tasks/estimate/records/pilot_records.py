@@ -12,6 +12,7 @@ MOST_OPEN = 100_000
 _STARTED, _ENDED, _OVER = "started", {"done": "finished", "failed": "failed"}, "requeued"
 _UNKNOWN_EVENT, _NO_START = "unknown event", "an end without its start"
 _REFUSED = "refused"
+_USED = ("cpu_seconds", "memory_bytes", "read_bytes", "written_bytes", "work_bytes", "output_bytes")
 
 
 class Pairing:
@@ -91,7 +92,6 @@ def _record(start: Mapping[str, object], end: Mapping[str, object], state: str) 
         "cores": start.get("cores", 1),
         "events": start.get("events"),
         "core_power": start.get("core_power"),
-        "cpu_seconds": end.get("cpu_seconds"),
-        "memory_bytes": end.get("memory_bytes"),
         "requested_seconds": start.get("maximum"),
+        **{name: end.get(name) for name in _USED},
     }
