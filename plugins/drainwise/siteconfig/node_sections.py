@@ -210,11 +210,6 @@ class SlurmSection(NodeSection):
         "what the reclaim agent asks for the jobs by: Slurm's commands, or pyslurm, which auto takes where it is"
         " installed for this release of Slurm",
     )
-    vacate: str = key(
-        choice("requeue", "cancel"),
-        "requeue",
-        "what an order to end at once does; at a later deadline Slurm itself ends the job (TIMEOUT)",
-    )
     native_preemption: str = key(
         choice("no", "yes"), "no", "yes: Slurm's own preemption takes the pilots with the least waste"
     )
