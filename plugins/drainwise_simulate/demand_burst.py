@@ -209,8 +209,8 @@ def truth_of(site: Site) -> dict[str, list[Truth]]:
 
 
 def truth_of_pilot(site: Site, pilot: SimPilot) -> list[Truth]:
-    """Return when what runs now in one pilot really ends."""
+    """Return when what runs now in one pilot really ends, and since when it has saved nothing."""
     return [
-        (one.payload.cores, one.start, one.start + site.true_seconds(pilot, one.payload))
+        (one.payload.cores, pilot.saved(one, site.now), one.start + site.true_seconds(pilot, one.payload))
         for one in pilot.workload.running.values()
     ]

@@ -12,7 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -28,24 +28,10 @@ from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
 from drainwise_simulate.trace import MOST_JOBS, Trace, trace_in
 from drainwise_tasks.estimate.records.formats import JSON_LINES, format_of, read_as
 from drainwise_tasks.estimate.records.record import Finished, lines_in, opened
+from drainwise_simulate.scenario import Checkpoints
 
 YOUNGEST = "youngest-first"
 _LOOK = 1 << 16
-
-
-class Checkpoints(NamedTuple):
-    """Jobs save their work each `interval` s of their run, which takes `seconds` of it; share: of the jobs."""
-
-    interval: int
-    seconds: int
-    share: float = 1.0
-
-    def last(self, number: int, start: float, moment: float) -> float | None:
-        """Return until when a job's work is saved at a moment (UNIX s); None where nothing is, or it never saves."""
-        if random.Random(number).random() >= self.share:  # noqa: S311 - which jobs save is drawn, and always the same
-            return None
-        times = (moment - self.seconds - start) // self.interval
-        return start + times * self.interval if times >= 1 else None
 
 
 @dataclass(frozen=True)
@@ -115,9 +101,9 @@ def costs_of(
 
 def _pilot(number: int, job: Finished, now: int, saves: Checkpoints | None) -> Pilot:
     end = None if job.requested is None else max(now + 1, math.ceil(job.start + job.requested))
-    saved = None if saves is None else saves.last(number, job.start, now)
-    following = None if saves is None or saved is None else math.ceil(saved) + saves.interval + saves.seconds
-    kept = None if saved is None else math.floor(saved)
+    kept = following = None
+    if saves is not None and (saved := _saved(number, job.start, now, saves)) > job.start:
+        kept, following = math.floor(saved), math.ceil(saved) + saves.interval + saves.seconds
     user = job.task.partition("/")[0]
     run = f"{number:09d}"
     return Pilot(run, run, "", "", user, job.cores, math.floor(job.start), end, saved=kept, next_save=following)
@@ -143,5 +129,11 @@ def _lost(jobs: tuple[Finished, ...], one: Chosen, saves: Checkpoints | None) ->
     job, end = jobs[number], one.option.deadline
     if job.end <= end:
         return 0.0
-    saved = None if saves is None else saves.last(number, job.start, end)
-    return job.cores * (end - (job.start if saved is None else saved))
+    return job.cores * (end - _saved(number, job.start, end, saves))
+
+
+def _saved(number: int, start: float, moment: float, saves: Checkpoints | None) -> float:
+    """Return until when a job's work is saved at a moment (UNIX s), its start where nothing is; some never save."""
+    if saves is None or random.Random(number).random() >= saves.share:  # noqa: S311 - drawn, and always the same
+        return start
+    return saves.last(start, moment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from drainwise.pilot.decide.settings import NOTHING
 from drainwise.reclaim.settings import ReclaimSettings
@@ -50,6 +51,22 @@ def with_site_defaults(settings: ReclaimSettings, min_grace: int) -> ReclaimSett
     return replace(settings, drain_only=default.drain_only, margin=default.margin, min_grace=min_grace)
 
 
+class Checkpoints(NamedTuple):
+    """Work is saved each `interval` s, which takes `seconds`; by a share of the pilots, or of the jobs of a log.
+
+    on_demand: and when an order asks for it.
+    """
+
+    interval: int
+    seconds: int
+    share: float = 1.0
+    on_demand: bool = False
+
+    def last(self, begin: float, moment: float) -> float:
+        """Return until when what began then is saved at a moment, both UNIX s; `begin` where nothing is."""
+        return begin + max(0, (moment - self.seconds - begin) // self.interval) * self.interval
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One run's inputs; equal scenarios and jobs give equal outcomes. Times in s. Raises UsageError for what is odd.
@@ -65,6 +82,7 @@ class Scenario:
     liars: share of pilots that claim to lose everything when they are ended. silent: share that report nothing.
     shrinking: share of pilots that can return a part of their cores and go on. chunk: cores of a waiting job; what is
     returned is of use in whole chunks, each free in one pilot.
+    checkpoints: which pilots save the work of all their payloads together, and how often; None: nobody does.
     while_draining: what a pilot starts while it drains, see `pilot.settings`. `NOTHING` lets what a decision wastes
     depend on that decision alone.
     arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
@@ -88,6 +106,7 @@ class Scenario:
     silent: float = 0.0
     shrinking: float = 0.0
     chunk: int = 1
+    checkpoints: Checkpoints | None = None
     while_draining: str = NOTHING
     arrivals: str = ""
     period: float = 60.0

@@ -12,17 +12,20 @@ from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, ren
 from drainwise.pilot.decide.lease import LEASE, Lease, SiteOrders, orders_from
 from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import HOLES, NOTHING, PilotSettings
-from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
+from drainwise.pilot.decide.workload import Checkpoint, RunningPayload, Workload, report_of, running_since
 from drainwise.pilotad.partial_return import PartialReturn, asked
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd
+from drainwise.simulate.scenario import Checkpoints
 
 
 class SimPilot:
     """A pilot in a place of the site. run: its number, never used again.
 
     stuck: its payloads hang. liar: it claims to lose everything. silent: it reports nothing. can_return: it can return
-    a part of its cores. asked: cores that it is to return in all; returned: those that it has returned.
+    a part of its cores. saves: how often it saves the work of all its payloads, None where it does not; saves_since:
+    an interval before it first does, UNIX s. asked: cores that it is to return in all; returned: those that it has
+    returned.
     idle, drained: core-seconds that idled without an order and because of one, up to the last change. lent: of cores
     that it had returned. empty_since: when its last payload ended, UNIX s.
     """
@@ -37,9 +40,12 @@ class SimPilot:
         liar: bool = False,
         silent: bool = False,
         can_return: bool = False,
+        saves: Checkpoints | None = None,
+        saves_since: float = 0.0,
     ) -> None:
         self.run, self.place, self.lease = run, place, lease
         self.stuck, self.liar, self.silent, self.can_return = stuck, liar, silent, can_return
+        self.saves, self.saves_since = saves, saves_since
         self.asked = self.returned = 0
         self.lent = 0.0
         self.workload = Workload(lease.start)
@@ -84,10 +90,20 @@ class SimPilot:
         self.settle(now)
         return self.workload.remove(name)
 
+    def saved(self, running: RunningPayload, now: float) -> float:
+        """Return until when the work of a payload is saved, UNIX s: its start where it is not."""
+        if self.saves is None:
+            return running.start
+        last, asked = self.saves.last(self.saves_since, now), self.orders.checkpoint_by
+        if asked is not None and asked <= now:
+            last = max(last, asked - self.saves.seconds)
+        return max(running.start, last)
+
     def give_order(self, deadline: int, settings: PilotSettings, now: float) -> None:
-        """Order the pilot to end by `deadline`, as `.site.ad` says it."""
+        """Order the pilot to end by `deadline`, as `.site.ad` says it; and to save by then, if there is time for it."""
         self.settle(now)
-        ad = SiteAd(vacate_desired=True, payload_deadline=deadline)
+        in_time = self.saves is not None and self.saves.on_demand and now + self.saves.seconds <= deadline
+        ad = SiteAd(vacate_desired=True, payload_deadline=deadline, checkpoint_by=deadline if in_time else None)
         self.orders = orders_from(ad, None, None, None, self.lease, settings, now)
 
     def ask(self, cores: int, now: float) -> None:
@@ -126,10 +142,21 @@ class SimPilot:
             renew(self.workload, now, estimates)
         move_overdue(self.workload, now, estimates)
         lease = replace(self.lease, cores=self.cores) if self.returned else self.lease
-        limit, curve = self.orders.deadline, waste_curve(self.workload, lease.cores, now, estimates)
+        work = self._with_saves(now)
+        limit, curve = self.orders.deadline, waste_curve(work, lease.cores, now, estimates)
         draining, factor = self.orders.draining, settings.priority_factor
-        made = report_of(self.workload, lease, not draining, factor, now, limit, exp_waste_curve=curve)
+        made = report_of(work, lease, not draining, factor, now, limit, exp_waste_curve=curve)
         return _lie(made, lease) if self.liar else made
+
+    def _with_saves(self, now: float) -> Workload:
+        """Return the payloads with what each has saved: at its start nothing is lost."""
+        if self.saves is None:
+            return self.workload
+        following = self.saves.last(self.saves_since, now) + self.saves.interval + self.saves.seconds
+        on_demand, work = self.saves.seconds if self.saves.on_demand else None, Workload(self.lease.start)
+        for running in self.workload.running.values():
+            work.add(replace(running, saved=Checkpoint(self.saved(running, now), following, on_demand)))
+        return work
 
     def copy(self) -> SimPilot:
         """Return the same pilot, to go on by itself."""

@@ -33,7 +33,7 @@ class Site:
     done: by a payload's place in the trace, what became of it.
     Core-seconds: useful, lost; of pilots that have gone: idle, drained, held. gone: (UNIX s, cores) of the pilots
     that were ordered to end and have; freed: their places. stopped: payloads ended with their pilot; destroyed: their
-    core-seconds.
+    core-seconds. kept: by a payload's place, seconds of its run that were saved when it was stopped.
     open_need: cores that a demand still wants, None where no pilot that ends by itself serves it. serve_alone: whether
     one does. alone: cores that came back so. returned: of pilots that went on.
     """
@@ -44,6 +44,7 @@ class Site:
         self.arrived = self.runs = self.stopped = 0
         self.useful = self.lost = self.destroyed = self.idle = self.drained = self.held = 0.0
         self.done = bytearray(len(workload.payloads))
+        self.kept: dict[int, float] = {}
         self.waiting = WaitingPayloads()
         self.pilots: dict[int, SimPilot] = {}
         self.ordered: set[int] = set()
@@ -61,7 +62,7 @@ class Site:
     def copy(self, estimates: SimulatedEstimates | None = None) -> Site:
         """Return the same state, to go on by itself; without its own `estimates` it learns no more run times."""
         other = copy.copy(self)
-        for name in ("done", "ordered", "gone", "freed", "_vacant", "_room", "_ahead", "_gone_alone"):
+        for name in ("done", "kept", "ordered", "gone", "freed", "_vacant", "_room", "_ahead", "_gone_alone"):
             setattr(other, name, copy.copy(getattr(self, name)))
         other.estimates, other.waiting = estimates, self.waiting.copy()
         other.pilots = {run: pilot.copy() for run, pilot in self.pilots.items()}
@@ -130,7 +131,8 @@ class Site:
 
     def true_seconds(self, pilot: SimPilot, payload: Payload) -> float:
         """Return how long a payload really runs in a pilot."""
-        return payload.maximum if pilot.stuck else self.workload.runs[int(payload.name)]
+        turn = int(payload.name)
+        return payload.maximum if pilot.stuck else self.workload.runs[turn] - self.kept.get(turn, 0.0)
 
     def next_vacant(self) -> int | None:
         """Return the first place that neither a pilot nor the other group has."""
@@ -183,7 +185,7 @@ class Site:
             self.useful += running.payload.cores * seconds
             self.done[turn] = ENDED
         if self.estimates is not None:
-            self.estimates.learn(turn, seconds)
+            self.estimates.learn(turn, seconds + self.kept.get(turn, 0.0))
 
     def _seek(self, payload: Payload) -> None:
         """Find the first place for a payload that has just come: a pilot with room, else a new pilot."""
@@ -254,7 +256,7 @@ class Site:
         elif not self._could_start(size, seconds):
             return False
         lease = Lease(size, self.now, self.now + seconds)
-        odds = [dice.random() for _ in range(4)]
+        odds = [dice.random() for _ in range(6)]
         pilot = self.new_pilot(run, place, lease, odds)
         self.runs += 1
         self.pilots[run] = pilot
@@ -283,8 +285,10 @@ class Site:
         return cores > 0
 
     def new_pilot(self, run: int, place: int, lease: Lease, odds: Sequence[float]) -> SimPilot:
-        """Return the pilot that starts in a place; odds: lots from 0 to 1 by which it is stuck, a liar or silent."""
+        """Return the pilot that starts in a place; odds: lots from 0 to 1 by which it is stuck, a liar and so on."""
         scenario = self.workload.scenario
+        saves = scenario.checkpoints
+        does_save = saves is not None and odds[4] < saves.share
         return SimPilot(
             run,
             place,
@@ -293,6 +297,8 @@ class Site:
             liar=odds[1] < scenario.liars,
             silent=odds[2] < scenario.silent,
             can_return=odds[3] < scenario.shrinking,
+            saves=saves if does_save else None,
+            saves_since=0.0 if saves is None else lease.start - int(odds[5] * saves.interval),
         )
 
     def _could_start(self, cores: int, seconds: int) -> bool:
@@ -304,7 +310,11 @@ class Site:
         back: list[Payload] = []
         for name in list(pilot.workload.running):
             running = pilot.end(name, self.now)
-            gone = running.payload.cores * (self.now - running.start)
+            saved = pilot.saved(running, self.now)
+            gone = running.payload.cores * (self.now - saved)
+            if saved > running.start:
+                self.useful += running.payload.cores * (saved - running.start)
+                self.kept[int(name)] = self.kept.get(int(name), 0.0) + saved - running.start
             self.lost += gone
             self.stopped += 1
             self.destroyed += gone

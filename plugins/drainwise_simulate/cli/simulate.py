@@ -21,7 +21,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
 from drainwise.pilot.decide.settings import WHILE_DRAINING
 from drainwise_simulate.policies.meanings import CLAIRVOYANT, MEANINGS
-from drainwise_simulate.scenario import DOMINANT, ESTIMATES, Scenario, site_settings, with_site_defaults
+from drainwise_simulate.scenario import Checkpoints, DOMINANT, ESTIMATES, Scenario, site_settings, with_site_defaults
 from drainwise_simulate.trace import Trace
 from drainwise_tasks.estimate.records.record import skipped_words
 
@@ -50,10 +50,6 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(trace, LeaseLog):
         print("\n".join(_costs(trace, scenario, args)))
         return 0
-    if args.checkpoint is not None:
-        raise UsageError(
-            "--checkpoint is for a log of sacct or condor_history, in which each job is a lease of its own"
-        )
     if args.longest is not None:
         trace = _shortened(trace, args.longest)
     if args.html is not None:
@@ -88,11 +84,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _costs(log: LeaseLog, scenario: Scenario, args: argparse.Namespace) -> list[str]:
     """Return the lines on what each way would have wasted in a log whose jobs are leases of their own."""
-    from drainwise_simulate.leases import YOUNGEST, Checkpoints, costs_of
+    from drainwise_simulate.leases import Checkpoints, YOUNGEST, costs_of
 
     site = with_site_defaults(scenario.site, scenario.min_grace)
-    saves = None if args.checkpoint is None else Checkpoints(*args.checkpoint)
-    found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, saves)
+    found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, scenario.checkpoints)
     if not found.cores:
         raise UsageError(f"{log.name}: no job runs at any of {found.moments} moments of it; --moments asks for more")
     hours = {name: waste / 3600 for name, waste in found.wasted.items()}
@@ -184,6 +179,7 @@ def scenario_of(args: argparse.Namespace) -> Scenario:
         period=float(args.period),
         step=float(args.step),
         min_grace=int(args.min_grace),
+        checkpoints=args.checkpoint and args.checkpoint._replace(on_demand=args.on_demand),
         site=site,
     )
 
@@ -224,10 +220,11 @@ def _mix(text: str) -> tuple[tuple[int, float], ...]:
     return tuple(found.items())
 
 
-def _saves(text: str) -> tuple[int, int, float]:
+def saves_in(text: str) -> Checkpoints:
+    """Parse INTERVAL:SECONDS[:SHARE]."""
     interval, _, rest = text.partition(":")
     writing, colon, share = rest.partition(":")
-    return _SPAN(interval), seconds(0)(writing), _SHARE(share) if colon else 1.0
+    return Checkpoints(_SPAN(interval), seconds(0)(writing), _SHARE(share) if colon else 1.0)
 
 
 _USUAL = Scenario()
@@ -261,9 +258,11 @@ COMMAND = Command(
         option("--shrinking SHARE", "pilots that can give back a part of their cores (0)", _SHARE, default=0.0),
         option(
             "--checkpoint INTERVAL:SECONDS[:SHARE]",
-            "jobs of sacct or condor_history save their work so often, and so long it takes: 1h:1m:0.5 (none)",
-            _saves,
+            "pilots, or a share of them, save all their work so often, which takes so long: 1h:1m:0.5 (none); jobs "
+            "of sacct or condor_history do so each by itself",
+            saves_in,
         ),
+        option("--on-demand", "pilots with --checkpoint save when an order asks for it, too"),
         "what is reclaimed",
         option("--reclaim SHARE", "of the pilots' cores, at once (%(default)s)", _some_share, default=_USUAL.reclaimed),
         option(
