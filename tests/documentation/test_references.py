@@ -76,7 +76,9 @@ def test_each_number_has_the_names_that_the_page_gives() -> None:
 def test_the_exit_codes_are_those_of_the_command() -> None:
     """The first lines of the entry point name the same."""
     said = (ROOT / "plugins" / "drainwise" / "cli" / "main.py").read_text().partition("Exit codes: ")[2]
-    assert column("Exit codes", 0, (DOCS / "commands.md").read_text()) == re.findall(r"(\d+) [a-z]", said.partition('"""')[0])
+    assert column("Exit codes", 0, (DOCS / "commands.md").read_text()) == re.findall(
+        r"(\d+) [a-z]", said.partition('"""')[0]
+    )
 
 
 @pytest.mark.parametrize("line", [cell.strip("`… ") for cell in column("Lines of the logs", 0, TROUBLESHOOTING)])
