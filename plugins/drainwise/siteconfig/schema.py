@@ -208,8 +208,8 @@ class ReclaimSection:
     at_deadline: str | None = optional(
         _AT_DEADLINE,
         REQUEUE,
-        "requeue: on Slurm a job that may be requeued waits again, with its time limit; end: it has ended; left out: it is"
-        " requeued only where it is ended at once",
+        "requeue: on Slurm a job that may be requeued waits again, with its time limit; end: it has ended; left out: it"
+        " is requeued only where it is ended at once",
     )
     horizon: int = key(
         duration("0s", "30d"),
