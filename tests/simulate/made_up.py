@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from drainwise.simulate.scenario import Checkpoints, Scenario, site_settings
-from drainwise.simulate.trace import TraceJob
+from drainwise_simulate.scenario import Checkpoints, Scenario, site_settings
+from drainwise_simulate.trace import TraceJob
 
 WIDTHS = (1, 1, 1, 2, 4, 8)
 

@@ -29,7 +29,8 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 _LAST_WAIT = 5.0
 _OTHERS_WAIT = 0.5
 _PAUSE = 0.01
-_MEMORY_EVERY = 5.0  # seconds between two looks at what payloads have in memory
+_LOOK_EVERY = 5.0  # seconds between two looks at what payloads have in memory and on disk
+_MOST_FILES = 10_000  # in a payload's directory; what more take is not known
 _NAME = "DRAINWISE_PAYLOAD"
 _PILOT = "DRAINWISE_PILOT"
 _FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG, errno.EISDIR, errno.ENOTDIR)
@@ -48,6 +49,14 @@ class _Process:
     usage: PayloadUsage | None = None
     memory: int = 0
     """Bytes that it and all below it had together at most, as far as somebody looked."""
+    work: int | None = 0
+    """Likewise of the files in its directory."""
+
+    def look_at_files(self) -> int | None:
+        """Look at the bytes in its directory; None: too many files, or one of the looks found so."""
+        found = _bytes_in(self.place)
+        self.work = None if found is None or self.work is None else max(self.work, found)
+        return found
 
     @property
     def pid(self) -> int:
@@ -65,7 +74,7 @@ class Processes:
         self._ended: list[EndedPayload] = []
         self._stopping: dict[str, _Process] = {}
         self._others: dict[int, Callable[[int], None]] = {}
-        self._memory_at = 0.0
+        self._look_at = 0.0
 
     def start(self, payload: Payload, now: float) -> None:
         """Start a payload in a directory of its own.
@@ -135,7 +144,7 @@ class Processes:
 
     def reap(self, now: float) -> list[EndedPayload]:
         """Return the payloads that ended since the last call; kill those whose time for an orderly end is over."""
-        self._look_at_memory()
+        self._look()
         self._collect()
         for process in list(self._stopping.values()):
             late = now >= process.kill_at
@@ -150,11 +159,12 @@ class Processes:
             self._end_escaped()
         return ended
 
-    def _look_at_memory(self) -> None:
-        if time.monotonic() >= self._memory_at:
-            self._memory_at = time.monotonic() + _MEMORY_EVERY
+    def _look(self) -> None:
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _LOOK_EVERY
             for pid, process in self._by_pid.items():
                 process.memory = max(process.memory, memory_of_trees([pid], proportional=True))
+                process.look_at_files()
 
     def _collect(self) -> None:
         # A payload that is being stopped keeps its group for a while.
@@ -164,7 +174,10 @@ class Processes:
                 self._others.pop(ended.pid, _nobody)(ended.code)
                 continue
             process.code = process.handle.returncode = ended.code
-            process.usage = PayloadUsage(round(ended.cpu_seconds, 3), max(ended.peak_bytes, process.memory))
+            memory, left = max(ended.peak_bytes, process.memory), process.look_at_files()
+            process.usage = PayloadUsage(
+                *(round(ended.cpu_seconds, 3), memory, ended.read_bytes, ended.written_bytes), process.work, left
+            )
             if not process.stopped:
                 self._end(process)
 
@@ -209,6 +222,22 @@ class Processes:
         for known in (self._by_name, self._by_pid, self._stopping, self._others):
             known.clear()
         return kill_all_below(_LAST_WAIT)
+
+
+def _bytes_in(directory: str) -> int | None:
+    """Return the bytes of the files at and below a payload's directory, but for what it printed; None: too many."""
+    total, seen, left = 0, 0, [directory]
+    while left:
+        with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+                elif entry.name not in {STDOUT, STDERR}:
+                    total += entry.stat(follow_symlinks=False).st_size
+                if seen > _MOST_FILES:
+                    return None
+    return total
 
 
 def _kill(pid: int) -> None:

@@ -63,7 +63,7 @@ class Columns:
     saved: until when its work is saved, UNIX s, its start where it is not: by its batch system, or by itself. restart:
     core-seconds to begin again from there. next_save: when the next save should begin, UNIX s; infinite where that is
     not known. writing: s that one on demand takes, infinite where it makes none. billed: what the site bills for each
-    core, with all that the pilot holds.
+    core, with all that the pilot holds. least_grace: its share of `ReclaimSettings.min_grace`, s.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
     lost core-seconds of each point of `pilotad.waste_curve`, one row after the other, NaN where it states none.
     """
@@ -91,6 +91,7 @@ class Columns:
     next_save: Real
     writing: Real
     billed: Real
+    least_grace: Real
     curve: Real
 
     def __len__(self) -> int:
@@ -218,6 +219,16 @@ _NO_CURVE = (math.nan,) * 3 * MOST_POINTS
 _DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
 
 
+def _least_grace(pilot: Pilot, is_believed: bool, settings: ReclaimSettings) -> int:
+    """Return the least time that it has to drain, s: the lead of its warning where it is requeued and says nothing.
+
+    Not where the deadline is fixed, so that no other is to be found.
+    """
+    if pilot.lead is None or is_believed or settings.min_grace == settings.grace:
+        return settings.min_grace
+    return min(settings.min_grace, pilot.lead)
+
+
 def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
     """Return the values of `Columns` for one pilot in their order, claims as they are stated."""
     values, is_believed = _stated(pilot, now, settings.heartbeat_limit)
@@ -240,5 +251,6 @@ def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) ->
         values is not _NO_CLAIMS and not is_believed,
         *_saves(pilot, report, now),
         settings.billing.each_core(pilot),
+        float(_least_grace(pilot, is_believed, settings)),
         tuple(value for point in whole for value in point) or _NO_CURVE,
     )

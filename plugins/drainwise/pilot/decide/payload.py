@@ -27,8 +27,8 @@ from drainwise.common.typed_table import (
     text,
     whole,
 )
+from drainwise.common.waiting import Waiting
 from drainwise.facts.errors import PayloadError
-from drainwise.launch.choice.waiting import Waiting
 
 LONGEST = 100 * 365 * 86400.0
 """Seconds a payload may ask for: a hundred years, so that every sum of times stays exact."""
