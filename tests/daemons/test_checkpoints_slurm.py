@@ -16,6 +16,8 @@ from slurm_site import SlurmSite
 
 pytestmark = [pytest.mark.play, pytest.mark.all_releases]
 MANY, HALF_MINUTE = 20, 30
+SHARES = 3
+"""Bob is owed a third of the cores."""
 PLACE = "/home/alice/ticks"
 SAVES = f"""\
 while :; do
@@ -43,17 +45,17 @@ RECLAIM = "period = 5s\n[reclaim]\npolicy = least-waste\nmin_age = 0s\nmin_grace
 
 
 def test_of_twenty_orders_none_loses_more_than_one_interval(slurm_release: str, tmp_path: Path) -> None:
-    """Beside as many jobs that save nothing: what each did since it last saved is lost, and its order was to waste as
-    much, within one interval.
+    """Beside jobs that save nothing: what each did since it last saved is lost, and its order was to waste as much,
+    within one interval. (Jobs that sleep use no CPU time, so that the journal counts them as idle since their orders.)
     """
-    with SlurmCluster(nodes=1, cpus=2 * MANY, release=slurm_release) as cluster:
+    with SlurmCluster(nodes=1, cpus=SHARES * MANY, release=slurm_release) as cluster:
         site = SlurmSite(cluster, SiteConfig(features=FeaturesSection(hs06=Decimal(100))))
         site.install()
         site.start_agent("node1")
         cluster.run(["mkdir", PLACE], user="alice", node="node1")
         options = ("--time=600", "--output=/dev/null")
         savers = {str(cluster.submit(SAVES, "alice", options)) for _ in range(MANY)}
-        cluster.submit("exec sleep 36000", "alice", (*options, f"--array=1-{MANY}"))
+        cluster.submit("exec sleep 36000", "alice", (*options, f"--array=1-{(SHARES - 1) * MANY}"))
         file = site_file(site, tmp_path, RECLAIM)
 
         def saved() -> int:
@@ -73,8 +75,6 @@ def test_of_twenty_orders_none_loses_more_than_one_interval(slurm_release: str, 
         for one in ends:
             said = cluster.run(["cat", f"{PLACE}/{one['name']}"], node="node1").stdout.split()
             lost.append(one["ended"] - max(int(moment) for moment in said if int(moment) <= one["ended"]))
-    print(
-        f"{slurm_release}: lost {sorted(lost)} s; expected, realised {[(e['predicted'], e['realised']) for e in ends]}"
-    )
+    print(f"{slurm_release}: lost {sorted(lost)} s, expected {sorted(one['predicted'] for one in ends)}")
     assert max(lost) <= HALF_MINUTE + 1, "whole seconds"
-    assert all(abs(one["predicted"] - one["realised"]) <= HALF_MINUTE for one in ends)
+    assert all(abs(one["predicted"] - seconds) <= HALF_MINUTE for one, seconds in zip(ends, lost))
