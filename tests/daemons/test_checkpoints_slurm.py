@@ -44,6 +44,7 @@ done
 RECLAIM = "period = 5s\n[reclaim]\npolicy = least-waste\nmin_age = 0s\nmin_grace = 30s\nmargin = 30s\n"
 
 
+@pytest.mark.parametrize("slurm_release", ["trixie", "sid"])
 def test_of_twenty_orders_none_loses_more_than_one_interval(slurm_release: str, tmp_path: Path) -> None:
     """Beside jobs that save nothing: what each did since it last saved is lost, and its order was to waste as much,
     within one interval. (Jobs that sleep use no CPU time, so that the journal counts them as idle since their orders.)
