@@ -25,10 +25,10 @@ from drainwise_simulate.policies.choosers import Chosen, InOrder
 from drainwise_simulate.policies.clairvoyant import Clairvoyant
 from drainwise_simulate.policies.exact_totals import cheapest_of_total, total_to_give
 from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise_simulate.scenario import Checkpoints
 from drainwise_simulate.trace import MOST_JOBS, Trace, trace_in
 from drainwise_tasks.estimate.records.formats import JSON_LINES, format_of, read_as
 from drainwise_tasks.estimate.records.record import Finished, lines_in, opened
-from drainwise_simulate.scenario import Checkpoints
 
 YOUNGEST = "youngest-first"
 _LOOK = 1 << 16

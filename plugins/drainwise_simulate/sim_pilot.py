@@ -16,7 +16,7 @@ from drainwise.pilot.decide.workload import Checkpoint, RunningPayload, Workload
 from drainwise.pilotad.partial_return import PartialReturn, asked
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd
-from drainwise.simulate.scenario import Checkpoints
+from drainwise_simulate.scenario import Checkpoints
 
 
 class SimPilot:

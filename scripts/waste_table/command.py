@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from drainwise_simulate.cli.simulate import saves_in
 from drainwise_simulate.outcome import HOUR, Outcome
 from drainwise_simulate.policies.named import POLICIES, require_known
 from drainwise_simulate.scenario import Scenario
 from drainwise_simulate.summary import lines_of
 from drainwise_simulate.trace import TraceJob
-from drainwise_simulate.cli.simulate import saves_in
 from grid_mix import Mix
 from waste_table.document import tables, written
 from waste_table.measuring import replication_of

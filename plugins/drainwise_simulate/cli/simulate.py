@@ -21,7 +21,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
 from drainwise.pilot.decide.settings import WHILE_DRAINING
 from drainwise_simulate.policies.meanings import CLAIRVOYANT, MEANINGS
-from drainwise_simulate.scenario import Checkpoints, DOMINANT, ESTIMATES, Scenario, site_settings, with_site_defaults
+from drainwise_simulate.scenario import DOMINANT, ESTIMATES, Checkpoints, Scenario, site_settings, with_site_defaults
 from drainwise_simulate.trace import Trace
 from drainwise_tasks.estimate.records.record import skipped_words
 
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _costs(log: LeaseLog, scenario: Scenario, args: argparse.Namespace) -> list[str]:
     """Return the lines on what each way would have wasted in a log whose jobs are leases of their own."""
-    from drainwise_simulate.leases import Checkpoints, YOUNGEST, costs_of
+    from drainwise_simulate.leases import YOUNGEST, Checkpoints, costs_of
 
     site = with_site_defaults(scenario.site, scenario.min_grace)
     found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, scenario.checkpoints)
