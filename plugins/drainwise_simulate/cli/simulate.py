@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _costs(log: LeaseLog, scenario: Scenario, args: argparse.Namespace) -> list[str]:
     """Return the lines on what each way would have wasted in a log whose jobs are leases of their own."""
-    from drainwise_simulate.leases import YOUNGEST, Checkpoints, costs_of
+    from drainwise_simulate.leases import YOUNGEST, costs_of
 
     site = with_site_defaults(scenario.site, scenario.min_grace)
     found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, scenario.checkpoints)
