@@ -19,7 +19,7 @@ from drainwise_launch.slurm.settings import OPTIONS, SlurmLaunchSettings, slurm_
 from drainwise_launch.slurm.submission import ATTRIBUTES
 from drainwise_launch.slurm.submission import unfit as slurm_unfit
 
-PAGE = (Path(__file__).parents[2] / "docs" / "launch-backends.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "launch.md").read_text()
 PAGES = {
     "sge": ("Grid Engine", SgeSettings, sge_settings, sge_unfit),
     "slurm": ("Slurm", SlurmLaunchSettings, slurm_settings, slurm_unfit),

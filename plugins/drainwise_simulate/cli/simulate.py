@@ -234,9 +234,9 @@ COMMAND = Command(
     (
         option(
             "trace TRACE",
-            "a log in the Standard Workload Format, or of sacct --parsable2 or condor_history -json or -long: each "
-            "job is a lease of its own, and of the options --reclaim, --moments, --horizon, --grace, --min-grace, "
-            "--seed, --checkpoint and --json count; gzipped or not; -: input",
+            "a log in the Standard Workload Format, or of sacct --parsable2 or condor_history -json or -long, where "
+            "each job is a lease (only --reclaim, --moments, --horizon, --grace, --min-grace, --seed, --checkpoint, "
+            "--json count); -: input",
         ),
         "the site",
         option("--cores N", "cores of the site (%(default)s)", whole(1, _MOST_CORES), default=_USUAL.cores),
