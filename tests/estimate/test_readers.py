@@ -11,11 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.records import formats, pilot_records
-from drainwise.estimate.records.formats import HISTORY_JSON, HISTORY_LONG, JSON_LINES, PILOT, READERS, SACCT, read_as
-from drainwise.estimate.records.pilot_records import read_pilot_records
-from drainwise.estimate.records.record import (
+from drainwise.facts.errors import UsageError
+from drainwise.facts.units import parse_amount, parse_clock
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.queues.records import Records
+from drainwise_tasks.estimate.parameters import Parameters
+from drainwise_tasks.estimate.records import formats, pilot_records
+from drainwise_tasks.estimate.records.formats import (
+    HISTORY_JSON,
+    HISTORY_LONG,
+    JSON_LINES,
+    PILOT,
+    READERS,
+    SACCT,
+    read_as,
+)
+from drainwise_tasks.estimate.records.pilot_records import read_pilot_records
+from drainwise_tasks.estimate.records.record import (
     NOT_A_ROW,
     NOT_JSON,
     TOO_MANY_OPEN,
@@ -23,13 +35,9 @@ from drainwise.estimate.records.record import (
     Finished,
     lines_in,
 )
-from drainwise.estimate.records.sacct import moment_of
-from drainwise.estimate.scouts import Sample
-from drainwise.estimate.settings import Settings
-from drainwise.facts.errors import UsageError
-from drainwise.facts.units import parse_amount, parse_clock
-from drainwise.pilot.decide.payload import Payload
-from drainwise.pilot.queues.records import Records
+from drainwise_tasks.estimate.records.sacct import moment_of
+from drainwise_tasks.estimate.scouts import Sample
+from drainwise_tasks.estimate.settings import Settings
 
 from .jobs import T0, as_lines, record
 

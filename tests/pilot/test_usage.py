@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from apart import apart
-from drainwise.estimate.records.pilot_records import read_pilot_records
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.lease_record import LeaseRecord
 from drainwise.pilot.processes import Processes
 from drainwise.pilot.queues.directory import DirectoryQueue
 from drainwise.pilot.queues.records import PayloadUsage
+from drainwise_tasks.estimate.records.pilot_records import read_pilot_records
 from real_daemons.waiting import wait_for
 
 from .work import T0

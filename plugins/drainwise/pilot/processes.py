@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from drainwise.pilot.decide.payload import Payload
@@ -39,9 +39,9 @@ _FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG
 @dataclass
 class _Process:
     payload: Payload
+    place: str
     handle: subprocess.Popen[bytes]
     start: float
-    place: str
     stopped: str = ""
     kill_at: float = float("inf")
     code: int | None = None
@@ -83,6 +83,33 @@ class Processes:
         Raises OSError for what is not: no space, no directory, no process.
         """
         place = _own_directory(f"{self._directory}/{PAYLOADS}", payload.name)
+        try:
+            handle = self._run(payload.command, payload, place)
+        except OSError as error:
+            if error.errno not in _FAULTS_OF_THE_PAYLOAD or not os.path.isdir(place):
+                raise
+            with contextlib.suppress(OSError), open(f"{place}/{STDERR}", "ab") as errors:
+                errors.write(f"{payload.command[0]}: {error.strerror}\n".encode("utf-8", "surrogateescape"))
+            code = NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
+            self._ended.append(EndedPayload(payload, code, now))
+            return
+        process = _Process(payload, place, handle, now)
+        self._by_name[payload.name] = self._by_pid[handle.pid] = process
+
+    def save(self, name: str, done: Callable[[int], None]) -> None:
+        """Run a payload's `checkpoint` where it runs itself; `done` gets its code when it has ended. Raises OSError."""
+        process = self._by_name.get(name)
+        if process is None or process.stopped:
+            return
+        handle = self._run(process.payload.checkpoint, process.payload, process.place)
+
+        def ended(code: int) -> None:
+            handle.returncode = code
+            done(code)
+
+        self.leave_alone(handle.pid, ended)
+
+    def _run(self, command: Sequence[str], payload: Payload, place: str) -> subprocess.Popen[bytes]:
         environment = {
             **self._environment,
             _NAME: payload.name,
@@ -91,26 +118,15 @@ class Processes:
             "DRAINWISE_PAYLOAD_DIRECTORY": place,
         }
         with open(f"{place}/{STDOUT}", "ab") as output, open(f"{place}/{STDERR}", "ab") as errors:
-            try:
-                handle = subprocess.Popen(
-                    payload.command,
-                    cwd=place,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=errors,
-                    preexec_fn=lead_group,  # noqa: PLW1509 - the pilot has one thread
-                )
-            except OSError as error:
-                if error.errno not in _FAULTS_OF_THE_PAYLOAD or not os.path.isdir(place):
-                    raise
-                with contextlib.suppress(OSError):
-                    errors.write(f"{payload.command[0]}: {error.strerror}\n".encode("utf-8", "surrogateescape"))
-                code = NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
-                self._ended.append(EndedPayload(payload, code, now))
-                return
-        process = _Process(payload, handle, now, place)
-        self._by_name[payload.name] = self._by_pid[handle.pid] = process
+            return subprocess.Popen(
+                command,
+                cwd=place,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                preexec_fn=lead_group,  # noqa: PLW1509 - the pilot has one thread
+            )
 
     def leave_alone(self, pid: int, gone: Callable[[int], None]) -> None:
         """Leave alone a child that is no payload (the payload command); `gone` gets its code when it has ended."""

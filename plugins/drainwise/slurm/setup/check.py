@@ -126,8 +126,8 @@ def _late_deadlines(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[F
 
 
 def _requeue(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
-    if site.slurm.vacate == "requeue":
-        why = "[slurm] vacate = requeue: without it jobs that did not ask for --requeue are cancelled instead"
+    if site.preempt_mode == "REQUEUE":
+        why = "without it jobs that did not ask for --requeue end for good at their deadline, or at once"
         severity = OK if facts.number("JobRequeue") else MISSING
         yield Finding(severity, "JobRequeue", why, "JobRequeue=1", facts.text("JobRequeue"))
 
@@ -169,7 +169,7 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
         return
     preempt = facts.text("PreemptType")
     why = "[slurm] native_preemption = yes steers this plugin"
-    mode = site.slurm.vacate.upper()
+    mode = site.preempt_mode
     line = f"PreemptType=preempt/qos\nPreemptMode={mode}"
     yield Finding(OK if preempt == "preempt/qos" else MISSING, "PreemptType", why, line, preempt)
     named = site.slurm.release
