@@ -171,7 +171,7 @@ def is_found_and_helped(admin: Admin, fault: Fault) -> None:
         return re.search(fault.says, found[0]) is not None
 
     admin.site.wait_for(is_named, SECONDS, fault.says)
-    assert f"\nnext: {fault.next}" in found[0]
+    assert f"\nnext: {fault.next}" in found[0] and "\nthen: drainwise doctor" in found[0]
     types_next(admin, found[0], fault.machine)
     is_sound(admin)
 
