@@ -143,6 +143,10 @@ DISORDERS = {
         replace(CENTRAL, batch=(replace(CENTRAL.batch[0], rights=Rights(False, "no ADMINISTRATOR", "ALLOW_A = x")),)),
         *("allowed", MISSING, "ALLOW_A = x"),
     ),
+    "a silent node of the pool": (
+        replace(CENTRAL, batch=(replace(CENTRAL.batch[0], nodes=(SeenNode("wn2.site"), SeenNode("cm", "", 1))),)),
+        *("fresh", MISSING, "drainwise doctor   # on wn2.site"),
+    ),
     "a silent node": (changed(nodes=(SeenNode("wn1", "0.2.0", 3600),)), "fresh", MISSING, "drainwise check htcondor"),
     "a node that never published": (
         changed(nodes=(SeenNode("wn1"),)),

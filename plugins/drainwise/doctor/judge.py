@@ -165,6 +165,9 @@ def _fresh(facts: MachineFacts) -> Iterator[Finding]:
             if all(node.silence is None for node in one.nodes if node.name in silent):
                 why += f" (never published: a node does with its first update, within {_age(one.update)})"
                 line = f"sleep {one.update}; {line}   # only if it was enabled just now; else at once"
+            elsewhere = [name for name in silent if name.partition(".")[0] != facts.host.partition(".")[0]]
+            if elsewhere:
+                line = f"drainwise doctor   # on {elsewhere[0]}"
             yield Finding(MISSING, "fresh", why, line)
         if one.standings:
             each = ", ".join(f"{number} {name}" for name, number in sorted(one.standings.items()))
