@@ -134,7 +134,7 @@ def _start(daemon: str, running: Collection[str]) -> str:
         return f"systemctl start {daemon}"
     if "condor_master" not in running:
         return "systemctl start condor"
-    return f"condor_on -{daemon[len('condor_') :]}   # one that was restarted just now starts by itself"
+    return f"condor_on -{daemon[len('condor_') :]}   # by itself within seconds of a start or restart"
 
 
 def _allowed(facts: MachineFacts) -> Iterator[Finding]:
