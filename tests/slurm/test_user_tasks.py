@@ -73,4 +73,4 @@ def test_no_report_is_read_while_the_cores_of_a_job_are_not_known(monkeypatch: p
     monkeypatch.setattr(Users, "run", run)
     monkeypatch.setattr(user_tasks, "run_tasks", lambda tasks, _send: given.extend(tasks.values()))
     UserTasks(lambda _job, _text: None, lambda _place, _text: None).run({job.key: job}, {job.key: None}, NOW, read=True)
-    assert [task.cores for task in given] == [cores or None]
+    assert [task.cores for task in given] == [cores]
