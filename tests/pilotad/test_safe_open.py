@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
+import posix
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -169,3 +171,26 @@ def test_reasons_are_short_words() -> None:
     assert reason_of(OSError(5, "Input/output error", "/secret/path")) == "EIO"
     assert reason_of(OSError(99999, "odd")) == "unknown error"
     assert reason_of(OSError()) == "unknown error"
+
+
+OPENED = {
+    "drainwise.common.local_file": {"OPEN": 0, "_CREATE": posix.O_NONBLOCK},
+    "drainwise.htcondor.node.job_directories": {"_DIRECTORY": 0},
+    "drainwise.node.glidein_places": {"_DIRECTORY": 0},
+    "drainwise.node.payloads.process_table": {"_READ": posix.O_NOFOLLOW | posix.O_NONBLOCK},  # of the kernel's alone
+    "drainwise.pilotad.jobstatus": {"_WRITE_FLAGS": 0},
+    "drainwise.pilotad.safe_open": {"_DIRECTORY_FLAGS": 0},
+    "drainwise.slurm.node_agent.user_task": {"_PLACE": posix.O_NOFOLLOW},  # as its user
+}
+"""The flags by which something is opened where users can put anything, and those that it can do without."""
+
+
+@pytest.mark.parametrize(("module", "names"), OPENED.items(), ids=[name.rpartition(".")[2] for name in OPENED])
+def test_nothing_of_a_users_is_opened_through_a_link_waited_for_or_left_to_a_child(
+    module: str, names: dict[str, int]
+) -> None:
+    """HOSTILE 1 to 5; a directory that is only a place in the tree is never waited for."""
+    for name, without in names.items():
+        flags = getattr(importlib.import_module(module), name)
+        needed = posix.O_NOFOLLOW | posix.O_CLOEXEC | (0 if flags & posix.O_PATH else posix.O_NONBLOCK)
+        assert flags & needed == needed & ~without, f"{name}: {flags:o}"
