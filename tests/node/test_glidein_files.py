@@ -112,6 +112,18 @@ def test_without_a_glidein_nothing_is_said(sandbox: Path) -> None:
     assert read(sandbox) is None
 
 
+def test_a_glidein_without_payloads_idles_since_its_last_one_ended(sandbox: Path) -> None:
+    """Of several glideins the one that ended last counts, and the longest stay."""
+    ended = int(time.time()) - 50
+    for name, tail, age in (("glide_x", 100, 0), ("glide_y", 300, 200), ("glide_z", 200, 300)):
+        place = glidein_in(sandbox / name)
+        (place / "condor_config").write_text(f"GLIDEIN_Max_Tail={tail}\nUPDATE_INTERVAL = 40\n")
+        os.utime(place / "execute", (ended - age, ended - age))
+    found = read(sandbox)
+    assert found is not None and found.used_cpu == 0
+    assert (found.last_exp_job_end, found.last_max_job_end) == (ended + 300 + 20, ended + 300 + 40)
+
+
 def test_a_payload_that_is_about_to_begin_is_none(sandbox: Path) -> None:
     """Its ads are not there yet."""
     place = glidein_in(sandbox / "glide_x")
