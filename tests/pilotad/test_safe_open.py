@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import itertools
 import os
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad import safe_open
@@ -171,6 +173,22 @@ def test_reasons_are_short_words() -> None:
     assert reason_of(OSError(5, "Input/output error", "/secret/path")) == "EIO"
     assert reason_of(OSError(99999, "odd")) == "unknown error"
     assert reason_of(OSError()) == "unknown error"
+
+
+@pytest.mark.parametrize("call", ["fstat", "pread"])
+def test_a_file_server_that_has_lost_a_file_costs_its_report(
+    place: int, tmp_path: Path, mocker: MockerFixture, call: str
+) -> None:
+    """It fails after the open."""
+    (tmp_path / "ad").write_bytes(b"x")
+    (tmp_path / "a").mkdir()
+    for error, reason in ((errno.ESTALE, "absent"), (errno.EIO, "EIO"), (0, "unknown error")):
+        mocker.patch.object(posix, call, side_effect=OSError(error, ""))
+        with pytest.raises(RefusedFile, match=f"^{reason}$"):
+            read_file(place, "ad", UID, 64)
+        if call == "fstat":
+            with pytest.raises(RefusedFile, match=f"^{reason}$"):
+                open_dir("a", place, UID)
 
 
 OPENED = {
