@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,7 +67,7 @@ def test_a_daemon_that_does_not_come_says_why(
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Iterator[str]:
+def directory(tmp_path: Path) -> str:
     """A state with one job that has begun."""
     tmp_path.chmod(0o700)
     with DaemonStore(str(tmp_path), create=True) as store:

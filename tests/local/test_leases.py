@@ -16,6 +16,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolError, UsageError
+from drainwise.features import host
 from drainwise.features.facts import HostFacts
 from drainwise.local import control, leases
 from drainwise.local.job import ENDED, RUNNING, WAITING, AccountQuota, JobRequest, LocalJob, LocalNode
@@ -238,9 +239,9 @@ def test_a_node_of_as_many_cores_as_this_machine_is_this_machine(
     mocker: MockerFixture, real: tuple[int, int], cores: int, made_up: tuple[int, int]
 ) -> None:
     """Another has physical cores alone."""
-    mocker.patch.object(leases.machine, "cores", autospec=True, return_value=real)
-    host = leases.made_up_host(cores, NodeSettings({}))
-    assert (host.phys_cores, host.log_cores or 0) == made_up
+    mocker.patch.object(host, "cores", autospec=True, return_value=real)
+    made = leases.made_up_host(cores, NodeSettings({}))
+    assert (made.phys_cores, made.log_cores or 0) == made_up
 
 
 def test_a_daemon_in_the_background_has_the_settings_and_nodes_that_it_was_given(

@@ -249,7 +249,7 @@ def test_what_is_no_plain_file_of_the_pilots_own_is_not_written(place: int, tmp_
 
 def test_a_value_that_is_cut_is_no_report(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk was full after a part of it."""
-    monkeypatch.setattr(jobstatus.posix, "pwrite", lambda fd, data, at: os.pwrite(fd, data, at) - 1)
+    monkeypatch.setattr(posix, "pwrite", lambda fd, data, at: os.pwrite(fd, data, at) - 1)
     with pytest.raises(FeatureError, match="No space left"):
         write_jobstatus(place, FULL)
     with pytest.raises(RefusedFile, match="unfinished"):

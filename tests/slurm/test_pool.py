@@ -9,6 +9,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Piece, Pilot, Snapshot
 from drainwise.siteconfig import SlurmSection
 from drainwise.slurm.jobs.job import SlurmJob
@@ -108,7 +109,7 @@ class Parts:
 
 PILOT = Pilot(f"17@{T0}", "17", "n1", "atlas", "alice", 8, T0, lease_end=END)
 ORDERED = replace(PILOT, deadline=END)
-WIDE = replace(PILOT, pieces=(Piece("n1", "", None), Piece("n2", "", None)))
+WIDE = replace(PILOT, pieces=(Piece("n1", "", Amounts(cores=4)), Piece("n2", "", Amounts(cores=4))))
 
 
 @pytest.mark.parametrize("native", ["no", "yes"])
