@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drainwise.simulate.intervals import Interval, ratio
+from drainwise_simulate.intervals import Interval, ratio
 from waste_table.workloads import Workload
 
 Row = Mapping[str, Any]

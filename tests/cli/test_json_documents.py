@@ -29,9 +29,9 @@ from drainwise.reclaim.plan import PartOrder, Withdrawal
 from drainwise.reclaim.plan_json import candidate_as_json, part_as_json, withdrawal_as_json
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request import VERSION as REQUEST_VERSION
-from drainwise.validate import machine
-from drainwise.validate.request import load_request
-from drainwise.validate.state import text_of
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.request import load_request
+from drainwise_tasks.validate.state import text_of
 
 from .conftest import AlicesPool
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from drainwise.common.typed_table import toml_reader
-from drainwise.launch.choice.work import WEIGHT
-from drainwise.launch.files.job_reader import _JOB
+from drainwise_launch.choice.work import WEIGHT
+from drainwise_launch.files.job_reader import _JOB
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "launch.md").read_text()

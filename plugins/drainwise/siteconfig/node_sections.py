@@ -200,11 +200,6 @@ class SlurmSection(NodeSection):
         "auto",
         "how the agent asks for jobs; auto: pyslurm where it fits this Slurm, else commands",
     )
-    vacate: str = key(
-        choice("requeue", "cancel"),
-        "requeue",
-        "what an order to end at once does; at a deadline Slurm ends the job (TIMEOUT)",
-    )
     native_preemption: str = key(
         choice("no", "yes"), "no", "yes: Slurm's own preemption takes the pilots with the least waste"
     )

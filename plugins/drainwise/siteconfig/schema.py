@@ -12,7 +12,7 @@ from typing import Any
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.clients import PAPER, PROFILES
-from drainwise.facts.scope_rules import Scope, ScopeRules
+from drainwise.facts.scope_rules import END, REQUEUE, Scope, ScopeRules
 from drainwise.facts.units import format_duration
 from drainwise.pool.billing import CORES
 from drainwise.pool.identity import IdentityRules, Rule
@@ -48,6 +48,7 @@ from drainwise.siteconfig.node_sections import (
 
 _LOOPBACK = "127.0.0.1"
 _PILOTS, _COUNT, _NO_OR_YES = client_conditions(), integer(1, 10_000_000), choice("no", "yes")
+_AT_DEADLINE = choice(END, REQUEUE)
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,7 @@ class ScopeSection:
     jobs: str | None = optional(_PILOTS, "partition=scavenge", "which jobs these are")
     min_age: int | None = optional(duration("0s", "1d"), "10m", "a job younger than this gets no order")
     multi_node: str = key(_NO_OR_YES, "no", "yes: a job of several nodes that reports nothing may be ordered, as one")
+    at_deadline: str | None = optional(_AT_DEADLINE, REQUEUE, "as [reclaim] at_deadline, for these jobs")
 
     def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
         """See `Contradiction`."""
@@ -202,6 +204,12 @@ class ReclaimSection:
     )
     exempt: str | None = optional(
         _PILOTS, "account=operations or user=root", "which running jobs are never ordered; it wins"
+    )
+    at_deadline: str | None = optional(
+        _AT_DEADLINE,
+        REQUEUE,
+        "requeue: on Slurm a job that may be requeued waits again after its deadline, with its time limit; end: it has"
+        " ended; left out: likewise, but one that is ended at once is requeued. HTCondor runs a job anew in any case",
     )
     horizon: int = key(
         duration("0s", "30d"),
@@ -321,7 +329,7 @@ class SiteConfig:
 
     kinds: the kinds of nodes by name, in the file's order.
     others: the sections of batch systems of installed packages, by name: a dataclass as the system says, or text.
-    former: a sentence for each key in the file that is read no more.
+    former: a sentence for each key in the file that is read no more, or will not be.
     """
 
     file: str = ""
@@ -344,14 +352,20 @@ class SiteConfig:
     former: tuple[str, ...] = ()
 
     @property
+    def preempt_mode(self) -> str:
+        """What becomes of a Slurm job that is ended at once, in the word of Slurm's PreemptMode."""
+        return "CANCEL" if self.reclaim.at_deadline == END else "REQUEUE"
+
+    @property
     def scope(self) -> ScopeRules:
         """Which running jobs may be ordered."""
         scopes = tuple(
-            Scope(name, one.jobs, one.min_age, one.multi_node == "yes")
+            Scope(name, one.jobs, one.min_age, one.multi_node == "yes", one.at_deadline)
             for name, one in self.scopes.items()
             if one.jobs is not None
         )
-        return ScopeRules(self.reclaim.preemptible or "", self.reclaim.exempt or "", scopes)
+        its = self.reclaim
+        return ScopeRules(its.preemptible or "", its.exempt or "", scopes, its.at_deadline)
 
 
 SECTIONS: dict[str, type[Any]] = {
