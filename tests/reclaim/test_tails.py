@@ -134,10 +134,9 @@ def test_no_claim_and_no_broken_promise_changes_who_gives_how_much(
     sizes, users = (8, 4, 16), ("alice", "carol")
 
     def given_back(these: Sequence[PilotReport | None], history: History) -> dict[str, int]:
-        facts = [dict(zip(("saved", "next_save"), edited)) if these is said and not row % 2 else {} for row in range(6)]
-        pilots = [
-            pilot(row, one, cores=sizes[row % 3], user=users[row % 2], **facts[row]) for row, one in enumerate(these)
-        ]
+        saved, following = edited if these is said else (None, None)
+        pilots = [pilot(row, one, cores=sizes[row % 3], user=users[row % 2]) for row, one in enumerate(these)]
+        pilots[::2] = [dataclasses.replace(one, saved=saved, next_save=following) for one in pilots[::2]]
         judged("a believed report", believed(*pilots) > 0, at_least=0.3)
         plan = make_plan(snapshot(*pilots, deficit=deficit), NOW, SETTINGS, history)
         return {part.user: part.cores_given for part in plan.users}

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
-from drainwise_simulate.leases import YOUNGEST, Checkpoints, LeaseLog, costs_of, read_log
+from drainwise_simulate.leases import YOUNGEST, LeaseLog, costs_of, read_log
 from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
-from drainwise_simulate.scenario import site_settings, with_site_defaults
+from drainwise_simulate.scenario import Checkpoints, site_settings, with_site_defaults
 from drainwise_simulate.trace import Trace
 from drainwise_tasks.estimate.records.record import Finished
 

@@ -122,7 +122,7 @@ HOUSE = {
         plain=False,
     ),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
-    "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
+    "cli.screen": Room(EVERYWHERE, "who types the command", "agent cli.command_line common facts reclaim"),
     "cli": Room(
         EVERYWHERE,
         "who types the command",

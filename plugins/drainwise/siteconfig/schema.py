@@ -208,8 +208,8 @@ class ReclaimSection:
     at_deadline: str | None = optional(
         _AT_DEADLINE,
         REQUEUE,
-        "requeue: on Slurm a job that may be requeued waits again after its deadline, with its time limit; end: it has"
-        " ended; left out: likewise, but one that is ended at once is requeued. HTCondor runs a job anew in any case",
+        "requeue: on Slurm a job that may be requeued waits again, with its time limit; end: it has ended; left out: it"
+        " is requeued only where it is ended at once",
     )
     horizon: int = key(
         duration("0s", "30d"),
