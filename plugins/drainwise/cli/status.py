@@ -187,7 +187,7 @@ COMMAND = Command(
         option("--format COLUMN,...", "only these columns of the pilots, for programs"),
         option(
             "--scheduler-only",
-            "by what the batch system alone knows: run time, and when the last checkpoint was saved; no node is needed",
+            "by what the batch system alone knows: run time and last checkpoint",
         ),
         option("--noheader", "with --format: without the line of names"),
         option(
