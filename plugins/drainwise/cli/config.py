@@ -84,8 +84,12 @@ def _tables() -> dict[str, type[Any]]:
 def markdown() -> str:
     """Write one table per section: key, what it takes, default, meaning; of sections with a name what others lack."""
     lines: list[str] = []
+    shown: dict[str, str] = {}
     for section, table in _tables().items():
-        lines += [f"### [{section}]", "", *_HEADING, *map(_row, keys_of(section, table)), ""]
+        rows = list(map(_row, keys_of(section, table)))
+        own = [row for row in rows if shown.setdefault(row, section) == section]
+        again = [f"{row.split(' | ')[0].strip('| ')} as in [{shown[row]}]" for row in rows if row not in own]
+        lines += [f"### [{section}]", "", *([", ".join(again) + ".", ""] if again else []), *_HEADING, *own, ""]
     for section, table, of in ((KIND, KindSection, "features"), (SCOPE, ScopeSection, "reclaim")):
         known = {key.name for key in keys_of(of, SECTIONS[of])}
         own = [key for key in keys_of(section, table) if key.name not in known]
