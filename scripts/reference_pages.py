@@ -87,7 +87,7 @@ def _commands() -> Iterator[str]:
     parser = whole_parser()
     times = Counter(row for one in _parsers(parser) for row in _rows(one))
     shared = {row: times[row] for row in times if times[row] > 1}
-    yield "\n## Options of several commands\n\n| argument | meaning |\n|---|---|"
+    yield "\n## Options of several commands\n\n| | |\n|---|---|"
     yield from (_line(row) for row in sorted(shared))
     yield ""
     for one in _parsers(parser):
@@ -103,7 +103,7 @@ def _commands() -> Iterator[str]:
         if text and text.rstrip(".") not in _OF_THE_TABLE:
             yield f"{text[0].upper()}{text[1:].rstrip('.')}.\n"
         if own:
-            yield "\n".join(["| argument | meaning |", "|---|---|", *_lines(own)]) + "\n"
+            yield "\n".join(["| | |", "|---|---|", *_lines(own)]) + "\n"
         if options:
             yield f"{options}\n"
 
