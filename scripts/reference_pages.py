@@ -26,10 +26,9 @@ _KEYS_BEGIN = "### ["
 _COMMANDS = """\
 # Commands and exit codes
 
-Written from the program; `drainwise COMMAND --help` says the same, and needs neither packages nor a batch system. An
-option that names no value is a switch. Results go to standard output, all else to standard error; a fault is one line
-that begins with `drainwise: `. With `DRAINWISE_TRACEBACK=1` an unforeseen one is shown with its place in the code.
-[JSON](json.md) has a page of its own.
+Written from the program; `drainwise COMMAND --help` says the same. An option without a value is a switch. Results go to
+standard output, all else to standard error; a fault is one line that begins with `drainwise: `. With
+`DRAINWISE_TRACEBACK=1` an unforeseen one is shown with its place in the code. [JSON](json.md) has a page of its own.
 
 ## Exit codes
 
