@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from drainwise.facts.units import CORE_H
 from drainwise.pool.identity import as_values
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import KILL, Candidate
@@ -31,10 +32,12 @@ def balance_as_json(balance: Balance) -> dict[str, object]:
 
 def as_json(plan: Plan) -> dict[str, object]:
     """Return the whole plan: the balance, and per user who gets an order and who is spared."""
+    billed = round(sum(one.waste * one.candidate.billed for one in (*plan.orders, *plan.returns)))
     return {
         **_some(plan, "taken", "policy", "summary"),
         "cores": balance_as_json(plan.balance),
         "expected_waste": plan.waste,
+        **({"expected_billed": billed, "unit": unit} if (unit := plan.unit) != CORE_H else {}),
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
         "paused_demand": [asdict(one) for one in plan.paused],
@@ -133,4 +136,5 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         **_some(pilot, "leaving", "cannot"),
         "identity": as_values(pilot.identity),
         **{name: cores for name in _NUMBERS if (cores := getattr(pilot, name))},
+        **(_some(one, "billed", "unit") if one.unit != CORE_H else {}),
     }

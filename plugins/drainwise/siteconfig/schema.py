@@ -266,10 +266,14 @@ class ReclaimSection:
     billing: str = key(
         billing_weights(),
         CORES,
-        "what the waste of a job counts when jobs are compared: cores, or weights of all that it holds, as in Slurm's"
-        " TRESBillingWeights",
+        "what the waste of a job counts when jobs are compared: cores, weights of all that it holds, as in Slurm's"
+        " TRESBillingWeights, or site: what Slurm bills for it, HTCondor's SlotWeight",
     )
     max_gpus_per_user_per_hour: int = key(_COUNT, 10000000, "most GPUs that are taken from one user within any hour")
+    max_billing_per_user_per_hour: int = key(
+        _COUNT, 10000000, "most of what is billed, by billing, that is taken from one user within any hour"
+    )
+    max_billing_per_hour: int = key(_COUNT, 10000000, "likewise from all users together")
     max_cores_per_hour: int = key(_COUNT, 10000000, "most cores that are taken from all users together within any hour")
 
     def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:

@@ -302,6 +302,7 @@ def pilot_of(
         place=place,
         holds=slot.holds,
         identity=sent.get(job),
+        billed=None if slot.weight == slot.cores else slot.weight,
     )
 
 

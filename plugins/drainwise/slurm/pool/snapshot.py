@@ -177,6 +177,7 @@ class _Seen:
             traits=traits_of(job) if site.scope else (),
             saved=None if files is None else files.last_checkpoint,
             next_save=None if files is None else files.next_checkpoint,
+            billed=None if job.billed == job.cores else job.billed,
         )
 
     def _is_heard(self, nodes: Sequence[str], start: int) -> bool:
@@ -284,7 +285,8 @@ def _joined(
             found += parts
             continue
         cores, nodes = (sum(getattr(one, name) for one in parts) for name in ("cores", "node_count"))
-        found.append(replace(parts[0], het=None, cores=cores, node_count=nodes))
+        billed = sum(one.billed or 0 for one in parts)
+        found.append(replace(parts[0], het=None, cores=cores, node_count=nodes, billed=billed))
         joined[first] = tuple(piece for one in parts for piece in pieces[one.number])
     return found, joined
 
