@@ -451,6 +451,6 @@ def test_what_is_billed_bounds_what_an_hour_takes(limit: str, earlier: float, or
     """A pilot with 8 cores and 4 GPUs is 72, and so was one of before with 9 for each core."""
     billing, most = parse_billing("CPU=1,GRES/gpu=16"), 100
     run = dataclasses.replace(pilot(1), holds=Amounts(8, gpus=4))
-    site = dataclasses.replace(SETTINGS, billing=billing, **{limit: most})
+    site = dataclasses.replace(SETTINGS, billing=billing, **{limit: most})  # type: ignore[arg-type]
     past = History((PastOrder(NOW - 60, "alice", 8, billed=earlier), PastOrder(NOW - 3700, "alice", 99, billed=9.0)))
     assert len(make_plan(snapshot(run), NOW, site, past).orders) == orders

@@ -212,6 +212,7 @@ def open_order_of(event: Event) -> OpenOrder:
         amounts = {name: number(claims, name) for name in ClaimedValues._fields if name != "heartbeat"}
         said = ClaimedValues(whole(claims, "heartbeat"), **amounts)
     whose = ("run", "name", "node", "account", "user", "cores", "started", "deadline", "kind", "draining")
+    billed, unit = billed_in(event)
     return OpenOrder(
         **values_in(event, OpenOrder, *whose),
         ordered=time,
@@ -224,7 +225,8 @@ def open_order_of(event: Event) -> OpenOrder:
         vacate=whole(event, "vacate")
         if "vacate" in event
         else PROFILES.get(str(event.get("client")), PAPER).stops_before,
-        **dict(zip(("billed", "unit"), billed_in(event))),
+        billed=billed,
+        unit=unit,
     )
 
 

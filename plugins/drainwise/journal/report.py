@@ -142,6 +142,7 @@ class ReportedJournal:
 
 
 def _ordered(event: Event) -> ReportedOrder:
+    billed, unit = billed_in(event)
     return ReportedOrder(
         **values_in(event, ReportedOrder, "run", "name", "account", "user", "cores", "deadline"),
         ordered=moment(event, "time"),
@@ -151,7 +152,8 @@ def _ordered(event: Event) -> ReportedOrder:
         identity=identity_in(event),
         node=text(event, "node") if "node" in event else "",
         policy=policy if isinstance(policy := event.get("policy"), str) else "",
-        **dict(zip(("billed", "unit"), billed_in(event))),
+        billed=billed,
+        unit=unit,
     )
 
 

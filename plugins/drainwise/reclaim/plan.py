@@ -268,7 +268,15 @@ class Plan:
     @property
     def unit(self) -> str:
         """In which what it wastes is billed."""
-        return next((one.candidate.unit for one in (*self.orders, *self.returns)), CORE_H)
+        found = [one.candidate.unit for one in self.orders] + [one.candidate.unit for one in self.returns]
+        return found[0] if found else CORE_H
+
+    @property
+    def billed(self) -> int:
+        """Expected waste of all orders in seconds of `unit`."""
+        some = [(one.waste, one.candidate.billed) for one in self.orders]
+        some += [(one.waste, one.candidate.billed) for one in self.returns]
+        return round(sum(waste * billed for waste, billed in some))
 
     @property
     def waste(self) -> int:

@@ -32,12 +32,11 @@ def balance_as_json(balance: Balance) -> dict[str, object]:
 
 def as_json(plan: Plan) -> dict[str, object]:
     """Return the whole plan: the balance, and per user who gets an order and who is spared."""
-    billed = round(sum(one.waste * one.candidate.billed for one in (*plan.orders, *plan.returns)))
     return {
         **_some(plan, "taken", "policy", "summary"),
         "cores": balance_as_json(plan.balance),
         "expected_waste": plan.waste,
-        **({"expected_billed": billed, "unit": unit} if (unit := plan.unit) != CORE_H else {}),
+        **({"expected_billed": plan.billed, "unit": plan.unit} if plan.unit != CORE_H else {}),
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
         "paused_demand": [asdict(one) for one in plan.paused],

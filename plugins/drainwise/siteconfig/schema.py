@@ -207,11 +207,16 @@ class ReclaimSection:
     exempt: str | None = optional(
         _PILOTS, "account=operations or user=root", "which running jobs are never ordered; it wins"
     )
+    entitlement: str = key(
+        choice("shares", "preemption"),
+        "shares",
+        "shares: accounts below theirs take from those above; preemption: Slurm's own rule says who takes from whom",
+    )
     at_deadline: str | None = optional(
         _AT_DEADLINE,
         REQUEUE,
-        "requeue: on Slurm a job that may be requeued waits again after its deadline, with its time limit; end: it has"
-        " ended; left out: likewise, but one that is ended at once is requeued. HTCondor runs a job anew in any case",
+        "requeue: a Slurm job that may be requeued waits again, with its time limit; end: it ends; left out: likewise,"
+        " but one that is ended at once is requeued",
     )
     horizon: int = key(
         duration("0s", "30d"),
