@@ -46,14 +46,14 @@ def requeues(bin_dir: Path, can: str = "1") -> SlurmRequeues:
 def test_the_lead_is_slurms_grace_time(tmp_path: Path, pilot: Pilot, can: str, qos: str, lead: int | None) -> None:
     told = {one.name: one for one in qos_in(qos)}
     [found] = requeues(tmp_path, can).with_leads([pilot], GPU, told)
-    assert found == replace(pilot, lead=lead)
+    assert found == (pilot if lead is None else replace(pilot, lead=lead, vacate=15))
 
 
 def test_a_run_is_warned_once_and_requeued_before_its_deadline(tmp_path: Path, mocker: MockerFixture) -> None:
     orders = mocker.create_autospec(SlurmOrders, instance=True)
     found = SlurmRequeues(SlurmCommands(str(tmp_path)), orders, SCOPES)
-    pilot = replace(PILOT, deadline=NOW + 200, lead=120)
-    others = (replace(pilot, lead=None), replace(pilot, leaving=True), replace(pilot, deadline=None))
+    pilot = replace(PILOT, deadline=NOW + 200, lead=120, vacate=15)
+    others = (replace(pilot, lead=None, vacate=None), replace(pilot, leaving=True), replace(pilot, deadline=None))
     warned = ["12 was sent SIGTERM: it is requeued in 120 s"]
     for at, said in ((NOW, []), (NOW + 65, warned), (NOW + 70, [])):
         assert list(found.carry_out([pilot, *others], at)) == said

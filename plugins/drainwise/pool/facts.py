@@ -17,8 +17,6 @@ from drainwise.pool.closures import Closure
 from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind, Place
 
-_REQUEUED_BEFORE = 15  # s: at the deadline itself the batch system would end the run for good
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -58,7 +56,7 @@ class Pilot:
     `asked` is how many of its lease it is asked to have returned in all, 0 where no such wish stands.
     `billed` is what its batch system bills for all that it holds, per unit of time, None where it does not
     tell or that is its cores.
-    `lead` is set where it is requeued at the deadline of an order: so many seconds before that it is warned.
+    `lead` is set where it is requeued `vacate` before the deadline of an order: so many seconds earlier it is warned.
     """
 
     run: str
@@ -96,7 +94,7 @@ class Pilot:
 
     def due(self, deadline: int) -> tuple[int, ...]:
         """Return when it is warned and requeued by an order with this deadline (UNIX s); () where it just ends."""
-        requeued = deadline - _REQUEUED_BEFORE
+        requeued = deadline - (self.vacate or 0)
         return () if self.lead is None else (requeued - self.lead, requeued)
 
     @property

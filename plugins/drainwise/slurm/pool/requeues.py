@@ -20,6 +20,7 @@ from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.qos_rules import Qos
 from drainwise.slurm.pool.rules import Partition
 
+_BEFORE = 15  # s before a deadline: there slurmctld would end the run for good
 _UNKNOWN = 300  # s: the lead while no accounting has told the GraceTime of a QOS
 
 
@@ -48,7 +49,8 @@ class SlurmRequeues:
             of_qos = [qos[one].grace if one in qos else _UNKNOWN for one in traits["qos"]]
             return max([*of_qos, *(partitions[one].grace for one in traits["partition"] if one in partitions)])
 
-        return tuple(replace(one, lead=lead(one)) for one in pilots)
+        leads = ((one, lead(one)) for one in pilots)
+        return tuple(one if its is None else replace(one, lead=its, vacate=_BEFORE) for one, its in leads)
 
     def carry_out(self, pilots: Sequence[Pilot], now: float) -> Iterator[str]:
         """Warn and requeue those whose time has come at `now` (UNIX s); yield what was done, and what was refused."""
