@@ -68,14 +68,15 @@ def test_a_mode_of_a_qos_counts_before_that_of_the_cluster(own: set[str], may: b
 
 
 def test_all_that_counts_may_take_from_each_run() -> None:
-    """What may take from none, or from others than the first, is named and left out."""
+    """What may take from none is left out, and so is, by its number, what may take from others than the first."""
     runs = pilot("1@9"), pilot("2@9", "shy"), pilot("3@9", "owner")
     first, other = waiting(JOB, 2), waiting(replace(JOB, qos="other"), 3)
     assert entitled([first], runs, BY_QOS, QOS, NOW) == ([first], frozenset({"1@9", "2@9"}), [])
     assert entitled([first, other], runs, BY_QOS, QOS, NOW) == ([first, other], frozenset({"2@9"}), [])
     none = waiting(replace(JOB, qos="scavenge"))
-    counted, _, said = entitled([none, first, other], runs[:1], BY_QOS, QOS, NOW)
-    assert counted == [first] and len(said) == 1 and said[0].startswith("entitlement = preemption: 4 waiting jobs may")
+    assert entitled([none, first, other], runs[:1], BY_QOS, QOS, NOW) == ([first], frozenset({"1@9"}), [])
+    _, _, said = entitled([first], runs, replace(BY_QOS, preempt_type=""), QOS, NOW)
+    assert said == ["entitlement = preemption: PreemptType = preempt/none lets no job take from another"]
     normal = Qos("normal", frozenset(), CLUSTER)
     apart = {**QOS, "normal": normal, "other": Qos("other", frozenset({"normal"}), CLUSTER)}
     counted, taken, said = entitled([first, other], (*runs, pilot("4@9", "normal")), BY_QOS, apart, NOW)

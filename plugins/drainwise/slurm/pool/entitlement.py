@@ -20,6 +20,7 @@ from drainwise.slurm.pool.rules import ClusterRules
 PREEMPTIBLE = " (preemptible)"
 """Behind the account of runs that may be preempted: what they hold beyond what it is owed is all of it."""
 _ENDS = frozenset({"requeue", "cancel"})
+_BY_QOS, _BY_TIER = "preempt/qos", "preempt/partition_prio"
 
 
 def may_preempt(job: SlurmJob, pilot: Pilot, rules: ClusterRules, qos: Mapping[str, Qos], now: int) -> bool:
@@ -29,10 +30,10 @@ def may_preempt(job: SlurmJob, pilot: Pilot, rules: ClusterRules, qos: Mapping[s
     exempt = rules.preempt_exempt if its is None or its.exempt is None else its.exempt
     if now - pilot.started < exempt:
         return False
-    if rules.preempt_type == "preempt/qos":
+    if rules.preempt_type == _BY_QOS:
         modes = its.modes if its is not None and "cluster" not in its.modes else rules.preempt_modes
         return mine is not None and its is not None and its.name in mine.preempts and bool(modes & _ENDS)
-    if rules.preempt_type == "preempt/partition_prio":
+    if rules.preempt_type == _BY_TIER:
         asked = [rules.partitions.get(name) for name in job.partitions]
         there = [rules.partitions.get(name) for name in traits["partition"]]
         return all(
@@ -48,7 +49,7 @@ def entitled(
 ) -> tuple[list[WaitingTasks], frozenset[str], list[str]]:
     """Return what of `waiting` (in the queue's order) counts, the runs that all of it may end, and what is left out."""
     pilots, known = tuple(pilots), dict[tuple[str, tuple[str, ...]], frozenset[str]]()
-    counted, runs, left = list[WaitingTasks](), frozenset[str](), Counter[str]()
+    counted, runs, left = list[WaitingTasks](), frozenset[str](), 0
     for one in waiting:
         key = one.job.qos, one.job.partitions
         if key not in known:
@@ -56,10 +57,13 @@ def entitled(
         common = known[key] & runs if counted else known[key]
         if common:
             counted, runs = [*counted, one], common
-        else:
-            why = "may take from others than the first in the queue, and count after these" if known[key] else ""
-            left[why or "may take from no running job by Slurm's rule of preemption"] += one.tasks
-    return counted, runs, [f"entitlement = preemption: {tasks} waiting jobs {why}" for why, tasks in left.items()]
+        elif known[key]:
+            left += one.tasks
+    others = f"{left} waiting jobs may take from others than the first in the queue, and count after these"
+    said = [others] if left else []
+    if rules.preempt_type not in {_BY_QOS, _BY_TIER}:
+        said.append(f"PreemptType = {rules.preempt_type or 'preempt/none'} lets no job take from another")
+    return counted, runs, [f"entitlement = preemption: {one}" for one in said]
 
 
 def by_preemption(
