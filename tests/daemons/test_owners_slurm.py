@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,11 @@ def gres() -> str:
     return "".join(f"NodeName=node1 Name=gpu File=/dev/{name}\n" for name in FILES)
 
 
+def runs(cluster: SlurmCluster, job: int) -> bool:
+    """Whether it runs, or has run."""
+    return cluster.job(job).state in {"RUNNING", "COMPLETED"}
+
+
 def played(cluster: SlurmCluster) -> tuple[int, float]:
     """GPU-seconds that scavengers lost, and how long owners waited on average."""
     scavengers = {}
@@ -105,14 +111,14 @@ def played(cluster: SlurmCluster) -> tuple[int, float]:
         job = scavenger(cluster, number)
         scavengers[job] = number
         if number < len(FILES):
-            cluster.wait_for(lambda job=job: cluster.job(job).state == "RUNNING", 30, f"scavenger {number} to run")
+            cluster.wait_for(partial(runs, cluster, job), 30, f"scavenger {number} to run")
     youngest = max(cluster.job(job).start for job in list(scavengers)[: len(FILES)])
     cluster.wait_for(lambda: time.time() > youngest + OLD, OLD + 10, "the time of the owners")
     came = {}
     for _ in range(ARRIVALS):
         owner = cluster.submit("exec sleep 60", "bob", ("--ntasks=1", "--gres=gpu:1", "--mem=100", "--qos=owner"))
         came[owner] = time.time()
-        cluster.wait_for(lambda job=owner: cluster.job(job).state in {"RUNNING", "COMPLETED"}, 120, "an owner to run")
+        cluster.wait_for(partial(runs, cluster, owner), 120, "an owner to run")
     owners = [cluster.job(owner).start - at for owner, at in came.items()]
     return sum(lost_by(cluster, job, number) for job, number in scavengers.items()), sum(owners) / ARRIVALS
 
@@ -121,9 +127,9 @@ def lost_by(cluster: SlurmCluster, job: int, number: int) -> int:
     """GPU-seconds that the runs of a scavenger lost which were ended: since their start, or since their last save."""
     words = ["sacct", "-X", "-D", "-n", "-P", f"--jobs={job}", "--format=State,Start,End"]
     rows = cluster.run(words, environment={"SLURM_TIME_FORMAT": "%s"}).stdout.splitlines()
-    runs = [row.split("|") for row in rows]
+    rows_of_runs = [row.split("|") for row in rows]
     lost = 0
-    for run, (state, start, end) in enumerate(one for one in runs if one[1].isdigit() and one[2].isdigit()):
+    for run, (state, start, end) in enumerate(one for one in rows_of_runs if one[1].isdigit() and one[2].isdigit()):
         assert state.partition(" ")[0] in {"PREEMPTED", "REQUEUED"}, rows
         saves = Path(cluster.path(f"/home/alice/job{number}/saves.{run}"))
         saved = [int(one) for one in saves.read_text().split() if int(one) <= int(end)] if saves.exists() else []

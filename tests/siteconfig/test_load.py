@@ -315,7 +315,7 @@ def test_a_batch_system_of_a_package_has_a_section_of_its_own(site: Path) -> Non
     assert plain.settings(config) == {"host": "a.b:80"}
     assert toy.settings(SiteConfig()).period == 5
     assert config.reclaim.grace == 3600
-    assert "| `period` | duration | 1s to 1h | `5s` | how often it looks |" in markdown()
+    assert "| `period` | duration, 1s to 1h | `5s` | how often it looks |" in markdown()
 
 
 @pytest.mark.usefixtures("toy")

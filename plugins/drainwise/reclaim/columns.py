@@ -43,6 +43,15 @@ class ClaimedValues(NamedTuple):
     add_final_exp_waste: float
 
 
+class Saves(NamedTuple):
+    """What a pilot has saved, as `Columns` has it: last, restart, following (next_save) and writing."""
+
+    last: float
+    restart: float
+    following: float
+    writing: float
+
+
 @dataclass(frozen=True)
 class Columns:
     """The batch system's facts and the claimed values of `ClaimedValues`, in its units; 0 for a pilot not believed.
@@ -177,21 +186,27 @@ def _with_bounds(it: Columns, now: int) -> Columns:
     return dataclasses.replace(it, priority_factor=priority, **_bounded(it, it.cores, it.started, it.lease_end, now))
 
 
-def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> tuple[float, float, float, float]:
-    """Return the four values of what is saved; report: what it says, None where that is not believed.
+def saves_of(pilot: Pilot, now: int, heartbeat_limit: int) -> Saves | None:
+    """Return what a pilot has saved at `now` (UNIX s), None where it is not known to save anything."""
+    found = _saves(pilot, pilot.report if _stated(pilot, now, heartbeat_limit)[1] else None, now)
+    return None if found == (pilot.started, 0, math.inf, math.inf) else found
+
+
+def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> Saves:
+    """Return what is saved; report: what it says, None where that is not believed.
 
     What the batch system tells of the next save is for a job that goes on until it has saved.
     """
     nothing = report is None or (report.last_checkpoint is report.next_checkpoint is report.checkpoint_seconds is None)
     if nothing and pilot.saved is pilot.next_save is None:  # as of most
-        return float(pilot.started), 0.0, math.inf, math.inf
+        return Saves(float(pilot.started), 0.0, math.inf, math.inf)
     said = report.last_checkpoint if report is not None else None
     saved = max(pilot.started, min(now, max(pilot.saved or 0, said or 0)))
     following, writing, restart = pilot.next_save, None, None
     if report is not None:
         following = following if report.next_checkpoint is None else report.next_checkpoint
         writing, restart = report.checkpoint_seconds, report.restart_cost if said is not None else None
-    return (
+    return Saves(
         float(saved),
         float(min(restart or 0, pilot.cores * max(0, saved - pilot.started))),
         math.inf if following is None or following < now else float(following),

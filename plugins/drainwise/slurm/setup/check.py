@@ -151,9 +151,8 @@ def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
 def _drained(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
     for nodes, reason in facts.drained:
         if re.search(r"\b(prolog|epilog)\b", reason, re.IGNORECASE):
-            why = "Slurm drained it for its prolog or epilog: first do there what `drainwise doctor` says"
-            line = f"scontrol update NodeName={nodes} State=RESUME"
-            yield Finding(MISSING, "drained nodes", why, line, f"{nodes}: {reason}")
+            why = "Slurm drained it for its prolog or epilog; a doctor there says what to mend, last how it takes jobs"
+            yield Finding(MISSING, "drained nodes", why, f"drainwise doctor   # on {nodes}", f"{nodes}: {reason}")
 
 
 def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
