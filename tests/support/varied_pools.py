@@ -89,10 +89,10 @@ def case(number: int) -> Case:
 def _rare(dice: Random, it: Case, number: int) -> Case:
     """The same with what is rare: clients and checkpoints, other bounds of the site, other requests and memories."""
     snapshot, history = it.snapshot, it.history
-    pilots = tuple(_rare_pilot(dice, one) for one in snapshot.pilots)
+    pilots = tuple(_rare_pilot(dice, one) for one in _twice(snapshot))
     own = tuple(Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 3)))
     each = dice.choice((1, 1, 2, 8))
-    accounts = [replace(one, cores_per_job=float(each)) for one in snapshot.accounts]
+    accounts = [replace(one, cores_wanted=3 * one.cores_wanted, cores_per_job=float(each)) for one in snapshot.accounts]
     if dice.random() < 0.4:
         accounts = [replace(one, priority=700.0, cores_running=one.cores_in_use) for one in accounts]
     kinds = snapshot.kinds and tuple(_rare_kind(dice, one) for one in snapshot.kinds)
@@ -111,6 +111,8 @@ def _rare(dice: Random, it: Case, number: int) -> Case:
     )
     settings = replace(
         it.settings,
+        policy=dice.choice((OPEN_NEED, OPEN_NEED, "least-waste", "least-waste", "paper", "least-kill")),
+        drain_only=dice.random() < 0.4,
         notice=dice.choice((0, 0, 600)),
         min_grace=dice.choice((0, 300, 1500)),
         max_grace=dice.choice((5400, 86_400)),
@@ -123,6 +125,12 @@ def _rare(dice: Random, it: Case, number: int) -> Case:
     what_if = WhatIf(dice.choice((5, 9)), dice.choice((None, "ann")), dice.choice((None, "a")))
     history = _rare_history(dice, snapshot, history)
     return Case(snapshot, settings, history, what_if if number % 10 == 9 else None, number % 10 != 8)
+
+
+def _twice(snapshot: Snapshot) -> list[Pilot]:
+    """The pilots, and of most another one on the same node, under another name."""
+    more = (one for one in snapshot.pilots[1:] if not one.pieces)
+    return [*snapshot.pilots, *(replace(one, run=f"{one.run}b", name=f"{one.name}b") for one in more)]
 
 
 def _rare_pilot(dice: Random, one: Pilot) -> Pilot:
@@ -149,13 +157,14 @@ def _rare_pilot(dice: Random, one: Pilot) -> Pilot:
         one = replace(one, seen=Observation("panda", NOW - 40, len(begins), 1.5, 4000, idle, begins))
         ends = {"first_exp_job_end": None, "last_exp_job_end": None, "last_max_job_end": None, "exp_waste_curve": None}
         one = replace(one, report=_with(said, source=PROCESSES, add_final_exp_waste=None, **ends))
-    elif roll > 0.6:
-        one = replace(one, can_return=one.cores - 1, returned=0, asked=dice.choice((0, 1)))
+    if dice.random() < 0.4:
+        returned = dice.choice((0, 0, 1))
+        one = replace(one, can_return=one.cores - 1, returned=returned, asked=returned + dice.choice((0, 0, 1, 3)))
     return one
 
 
 def _rare_kind(dice: Random, one: JobKind) -> JobKind:
-    roll = dice.random()
+    one, roll = replace(one, jobs=3 * one.jobs), dice.random()
     if roll < 0.3:
         one = replace(one, needs=Amounts(1, dice.choice((0, 512))))
     elif roll < 0.5:
@@ -173,9 +182,10 @@ def _rare_history(dice: Random, snapshot: Snapshot, history: History) -> History
     faults = {"n1": NodeFault(NOW - dice.choice((100, 900)), dice.choice((1, 3)), dice.random() < 0.5)}
     history = replace(history, run_times=known, nodes=dice.choice(({}, faults)), failed={runs[0]: NOW - 500})
     wil = EndsSeen(dice.choice((0.0, 30.0)), 1e5)
+    ends = {user: EndsSeen(dice.choice((0.0, 20.0)), 3e5) for user in USERS if dice.random() < 0.4}
     history = replace(
         history,
-        ends={**history.ends, "wil": wil},
+        ends={**history.ends, **ends, "wil": wil},
         unanswered=dice.choice(({}, {runs[1]: NOW + dice.choice((60, 4000))})),
     )
     if dice.random() < 0.3:
@@ -209,7 +219,7 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
     """Orders stand for all that waits, some of them dear: others may go in their place."""
     snapshot, spared = it.snapshot, dice.choice(("bea", "ann", ""))
     pilots = []
-    for place, each in enumerate(snapshot.pilots):
+    for place, each in enumerate(_twice(snapshot)):
         is_dear, size = place % 2 == 0, each.cores if snapshot.kinds is None else dice.choice((4, 4, 4, 8))
         used, first = (size, NOW + 20_000) if is_dear else (1.0, NOW + dice.choice((60, 900, 3000)))
         said = PilotReport(
@@ -234,7 +244,8 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
             client="paper",
             cores=size,
         )
-        pilots.append(replace(one, lease_end=None, can_return=0, returned=0, asked=0, pieces=(), vacate=None))
+        kept = one.pieces if deadline is None else ()
+        pilots.append(replace(one, lease_end=None, can_return=0, returned=0, asked=0, pieces=kept, vacate=None))
     going = [one for one in pilots if one.deadline]
     places = tuple(
         replace(
@@ -243,14 +254,17 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
         for one in snapshot.places
     )
     pilots = [
-        replace(one, place=one.node, holds=Amounts(one.cores, one.cores * 2048)) if places else one for one in pilots
+        replace(one, place=one.node, holds=Amounts(one.cores, one.cores * 2048)) if places and not one.pieces else one
+        for one in pilots
     ]
-    cores = sum(one.cores for one in going)
+    cores, less = sum(one.cores for one in going), dice.choice((0, 0, 0, 0, 0, 2))  # jobs that wait no more
     kinds = snapshot.kinds and (
-        JobKind("k0", "w", sum(one.cores for one in going) // 4, Amounts(4, dice.choice((0, 512))), frozenset("xy")),
-        JobKind("k1", "w", dice.choice((0, 0, 1)), Amounts(2, 512), frozenset("x"), places=dice.choice((1, 2))),
+        JobKind(
+            "k0", "w", sum(one.cores for one in going) // 4 - less, Amounts(4, dice.choice((0, 512))), frozenset("xy")
+        ),
+        JobKind("k1", "w", dice.choice((0, 0, 1)), Amounts(2, 512), frozenset("xy"), places=dice.choice((1, 2))),
     )
-    wanted = float(cores if kinds is None else sum(one.jobs * one.cores for one in kinds))
+    wanted = float(cores - 4 * less if kinds is None else sum(one.jobs * one.cores for one in kinds))
     accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
     waits = replace(snapshot.accounts[2], cores_in_use=0.0, cores_owed=100.0, cores_wanted=wanted, cores_per_job=2.0)
     snapshot = replace(
@@ -262,12 +276,16 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
         places=places,
         closures=(),
     )
-    parts = {one.run: AccountPart(one.node, one.cores, float(one.cores)) for one in going}
+    parts = {one.run: AccountPart(one.node, one.cores, float(one.cores)) for one in going[dice.choice((0, 0, 1)) :]}
     name = "w" if kinds is None else "k0"
     unmet = {name: UnmetDemand("w", parts, NOW - 900, kind="" if kinds is None else "k0")}
     settings = replace(it.settings, policy=OPEN_NEED, max_cores_per_user_hour=dice.choice((100, 12)), horizon=7200)
     since = dict.fromkeys(("w", "k0", "k1"), NOW - 600)
-    return Case(snapshot, replace(settings, drain_only=number % 2 == 0), History(since=since, unmet=unmet))
+    if kinds and dice.random() < 0.3:
+        unmet["k1"] = UnmetDemand("w", {one.run: parts[one.run] for one in going[1:3]}, NOW - 900, kind="k1")
+    doubtful = {one.run: NOW + 600 for one in pilots[1:2]} if dice.random() < 0.2 else {}
+    history = History(since=since, unmet=unmet, unanswered=doubtful)
+    return Case(snapshot, replace(settings, drain_only=number % 2 == 0), history)
 
 
 def _report(dice: Random, cores: int, started: int) -> PilotReport | None:
@@ -413,7 +431,7 @@ RARE = 1000
 """The first of the pools with what is rare."""
 PARTS = 87, 89, 95, 109, 111, 113, 125, 147, 159, 161, 181, 197, 199, 217
 """Pools on which parts are asked for."""
-NUMBERS = (*range(60), *PARTS, *range(RARE, RARE + 81))
+NUMBERS = (*range(30), *PARTS, *range(RARE, RARE + 120))
 """The pools of which the decision is recorded."""
 
 
