@@ -83,7 +83,7 @@ def case(number: int) -> Case:
         closures=closed,
     )
     it = Case(snapshot, _settings(dice, number), _history(dice, snapshot))
-    return it if number < RARE else (_rare, _rare, _standing)[number // 3 % 3](dice, it, number)
+    return it if number < RARE else (_rare, _standing, _rare, _waiting)[number // 3 % 4](dice, it, number)
 
 
 def _rare(dice: Random, it: Case, number: int) -> Case:
@@ -91,7 +91,7 @@ def _rare(dice: Random, it: Case, number: int) -> Case:
     snapshot, history = it.snapshot, it.history
     pilots = tuple(_rare_pilot(dice, one) for one in _twice(snapshot))
     own = tuple(Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 3)))
-    each = dice.choice((1, 1, 2, 8))
+    each = dice.choice((1, 1, 1, 2, 8))
     accounts = [replace(one, cores_wanted=3 * one.cores_wanted, cores_per_job=float(each)) for one in snapshot.accounts]
     if dice.random() < 0.4:
         accounts = [replace(one, priority=700.0, cores_running=one.cores_in_use) for one in accounts]
@@ -182,7 +182,7 @@ def _rare_history(dice: Random, snapshot: Snapshot, history: History) -> History
     faults = {"n1": NodeFault(NOW - dice.choice((100, 900)), dice.choice((1, 3)), dice.random() < 0.5)}
     history = replace(history, run_times=known, nodes=dice.choice(({}, faults)), failed={runs[0]: NOW - 500})
     wil = EndsSeen(dice.choice((0.0, 30.0)), 1e5)
-    ends = {user: EndsSeen(dice.choice((0.0, 20.0)), 3e5) for user in USERS if dice.random() < 0.4}
+    ends = {user: EndsSeen(dice.choice((0.0, 20.0, 900.0)), 3e5) for user in USERS if dice.random() < 0.4}
     history = replace(
         history,
         ends={**history.ends, **ends, "wil": wil},
@@ -213,6 +213,44 @@ def _rare_history(dice: Random, snapshot: Snapshot, history: History) -> History
         }
         history = replace(history, untaken=dice.choice((untaken, {}, {})))
     return history
+
+
+def _waiting(dice: Random, it: Case, number: int) -> Case:
+    """A need is open, and most pilots are dear still: some wait for cheaper ones, some go, others return parts."""
+    snapshot, pilots = it.snapshot, list[Pilot]()
+    for each in _twice(snapshot):
+        begun = NOW - dice.choice((60, 5000, 15_000, 18_000))
+        ends = NOW + dice.choice((1000, 9000, 40_000))
+        said = PilotReport(
+            NOW - 60,
+            used_cpu=each.cores * dice.choice((0.6, 1.0)),
+            last_job_start=begun,
+            first_exp_job_end=ends,
+            last_exp_job_end=ends + dice.choice((0, 900)),
+            add_uncom_time=float(each.cores * (NOW - begun) // dice.choice((1, 2))),
+            add_final_exp_waste=0.0,
+            can_postpone_last_job=True,
+        )
+        started = NOW - dice.choice((900, 20_000, 40_000))
+        can = (each.cores - 1) * (number % 2)
+        one = replace(each, report=said, started=started, deadline=None, leaving=False, cannot="", client="paper")
+        pilots.append(replace(one, lease_end=None, can_return=can, returned=0, asked=0))
+    own = [Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 9))]
+    kinds = snapshot.kinds and tuple(replace(one, starting=0, barred=frozenset()) for one in snapshot.kinds)
+    accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
+    waits = replace(snapshot.accounts[2], cores_owed=100.0, cores_in_use=2.0 * len(own))
+    waits = replace(waits, cores_per_job=dice.choice((1.0, 1.0, 4.0)))
+    snapshot = replace(snapshot, pilots=(*pilots, *own), accounts=(*accounts, waits), kinds=kinds, closures=())
+    settings = replace(it.settings, policy=OPEN_NEED, drain_only=dice.random() < 0.2, horizon=7200)
+    ends_seen = {
+        user: EndsSeen(dice.choice((0.0, 40.0, 200.0)), 3e6) for user in (*USERS, "wil") if dice.random() < 0.6
+    }
+    opened = NOW - dice.choice((0, 600, 1200, 3000, 5000, 6900, 7500, 7501))
+    since = dict.fromkeys(it.history.since, opened)
+    history = replace(
+        it.history, since=since, ends=ends_seen, requests=(), unmet={}, nodes={}, withdrawn={}, untaken={}
+    )
+    return Case(snapshot, settings, history)
 
 
 def _standing(dice: Random, it: Case, number: int) -> Case:
@@ -431,7 +469,7 @@ RARE = 1000
 """The first of the pools with what is rare."""
 PARTS = 87, 89, 95, 109, 111, 113, 125, 147, 159, 161, 181, 197, 199, 217
 """Pools on which parts are asked for."""
-NUMBERS = (*range(30), *PARTS, *range(RARE, RARE + 120))
+NUMBERS = (*range(30), *PARTS, *range(RARE, RARE + 132))
 """The pools of which the decision is recorded."""
 
 
