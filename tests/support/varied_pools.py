@@ -236,7 +236,12 @@ def _waiting(dice: Random, it: Case, number: int) -> Case:
         one = replace(each, report=said, started=started, deadline=None, leaving=False, cannot="", client="paper")
         pilots.append(replace(one, lease_end=None, can_return=can, returned=0, asked=0))
     own = [Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 9))]
-    kinds = snapshot.kinds and tuple(replace(one, starting=0, barred=frozenset()) for one in snapshot.kinds)
+    kinds = snapshot.kinds and tuple(
+        replace(
+            one, starting=0, barred=frozenset(), needs=replace(one.needs, memory=one.needs.memory * dice.choice((1, 3)))
+        )
+        for one in snapshot.kinds
+    )
     accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
     waits = replace(snapshot.accounts[2], cores_owed=100.0, cores_in_use=2.0 * len(own))
     waits = replace(waits, cores_per_job=dice.choice((1.0, 1.0, 4.0)))
@@ -322,7 +327,8 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
     if kinds and dice.random() < 0.3:
         unmet["k1"] = UnmetDemand("w", {one.run: parts[one.run] for one in going[1:3]}, NOW - 900, kind="k1")
     doubtful = {one.run: NOW + 600 for one in pilots[1:2]} if dice.random() < 0.2 else {}
-    history = History(since=since, unmet=unmet, unanswered=doubtful)
+    cancelled = {one.run: ("gone", one.cores) for one in going[:1]} if dice.random() < 0.25 else {}
+    history = History(since=since, unmet=unmet, unanswered=doubtful, requested=cancelled)
     return Case(snapshot, replace(settings, drain_only=number % 2 == 0), history)
 
 
