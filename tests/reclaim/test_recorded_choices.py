@@ -22,7 +22,7 @@ from drainwise.reclaim.choose.problem import Limits, Mask, Parts, Problem, Whole
 from random_pools import random_problem, with_parts, with_spanning
 
 FAMILIES = ("small", "users", "full", "full-users", "wide", "crowd", "crowd", "crowd")
-CASES, LARGE_ROOMS = range(48), 2
+CASES = range(40)
 RECORDED = Path(__file__).parent / "choices.txt"
 
 
@@ -82,12 +82,8 @@ def large(number: int) -> Iterator[str]:
         cores, loss = it.rows.spends[chosen, 0].sum(), it.rows.loss[chosen].sum()
         return f"{chosen.sum()} rows {cores:g} cores {loss:.0f} lost {it.rows.claim[chosen].sum():.0f} claimed"
 
-    for cores in (100, 555, 1200):
-        found = plan_cores(it.rows, it.limits, cores, Rules())
-        yield f"large {number} cores {cores}: {total(found.gone)} facts {total(found.by_facts)}"
-    if number < LARGE_ROOMS:
-        plan = make_plan(it, Rules(looks=20))
-        yield f"large {number}: {total(plan.gone)} facts {total(plan.by_facts)} for {plan.served.tolist()} {it.way()}"
+    plan = make_plan(it, Rules(looks=20))
+    yield f"large {number}: {total(plan.gone)} facts {total(plan.by_facts)} for {plan.served.tolist()} {it.way()}"
 
 
 SIZES = (8, 8, 8, 8, 3), (8, 12), (3, 5, 7, 64), (1, 2, 4, 8, 16), (6, 10, 15), (8, 8, 8, 1, 64)
@@ -96,7 +92,8 @@ SIZES = (8, 8, 8, 8, 3), (8, 12), (3, 5, 7, 64), (1, 2, 4, 8, 16), (6, 10, 15), 
 def crowded(number: int) -> str:
     """What is chosen by cores alone where users have limits in common, some of which delay, and parts to return."""
     dice = Random(number)
-    users, count = dice.choice((1, 3, 6, 30)), dice.choice((30, 90, 300))
+    users = dice.choice((1, 3, 6, 30))
+    count = dice.choice((30, 90, 300 if users < 30 else 900))
     sizes = np.array([dice.choice(SIZES[number % len(SIZES)]) for _ in range(count)])
     whose = np.sort([dice.randrange(users) for _ in range(count)])
     loss = np.array([dice.choice((0, 100, 5000, 70_000)) + dice.randrange(900) for _ in range(count)]) * sizes
@@ -132,10 +129,10 @@ def crowded(number: int) -> str:
 def chosen(kind: str) -> Iterator[str]:
     """The lines that begin so; "": those that begin with a number."""
     if kind == "large":
-        for number in range(3):
+        for number in range(2):
             yield from large(number)
     elif kind == "crowded":
-        yield from map(crowded, range(96))
+        yield from map(crowded, range(72))
     else:
         for number in CASES:
             yield from lines(number)

@@ -475,7 +475,7 @@ RARE = 1000
 """The first of the pools with what is rare."""
 PARTS = 87, 89, 95, 109, 111, 113, 125, 147, 159, 161, 181, 197, 199, 217
 """Pools on which parts are asked for."""
-NUMBERS = (*range(30), *PARTS, *range(RARE, RARE + 132))
+NUMBERS = (*range(16), *PARTS, *range(RARE, RARE + 108))
 """The pools of which the decision is recorded."""
 
 
