@@ -40,7 +40,7 @@ def test_new_only(release): pass
 @pytest.mark.in_turn("twins", "one")
 def test_one(): pass
 
-@pytest.mark.whole
+@pytest.mark.all_releases
 def test_minutes(): pass
 
 @pytest.mark.play

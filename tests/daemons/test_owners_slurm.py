@@ -23,7 +23,7 @@ from slurm_cluster import Qos, SlurmCluster
 from slurm_cluster.layout import node_line
 from slurm_site import SECONDS, SlurmSite
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.all_releases, pytest.mark.timeout(1200)]
 FILES = ("null", "zero", "full", "random", "urandom", "tty")  # nobody uses them: a GPU must have one
 CONFIG = "GresTypes=gpu\nAccountingStorageTRES=gres/gpu\nPreemptType=preempt/qos\nPreemptMode=REQUEUE\n" + node_line(
     "node1", 8, 16384, f"Gres=gpu:{len(FILES)}"

@@ -62,7 +62,7 @@ class Slurm(System):
         parser.add_argument(
             "--live",
             metavar="FILE",
-            help="the output of `scontrol show config`, where the command does not work here; none: a new cluster",
+            help="the output of `scontrol show config`; none: a new cluster",
         )
 
     def render(self, site: SiteConfig, args: argparse.Namespace) -> Sequence[RenderedFile]:

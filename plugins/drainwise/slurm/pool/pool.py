@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.facts.scope_rules import END
-from drainwise.facts.units import clock
+from drainwise.facts.units import clock, parse_clock
 from drainwise.pool.abilities import most_at_once
 from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -118,6 +119,16 @@ class SlurmPool:
         """See `TellsEnded`; the records are those of `endings`."""
         runs = self._endings.ended_on(nodes, since)
         return float(most_at_once(run for whose, run in runs if self._sharing_account(whose) == account))
+
+    def steps_since(self, now: int) -> dict[str, int]:
+        """See `TellsSteps`: what srun started, not the batch script itself."""
+        found: dict[str, int] = {}
+        for line in self._commands.ask("squeue", "--steps", "--all", "--noheader", "--format=%i %M").splitlines():
+            name, _, passed = line.partition(" ")
+            job, _, step = name.rpartition(".")
+            if step.isdigit() and (seconds := parse_clock(passed.strip())) is not None:
+                found[job] = min(found.get(job, now), now - math.ceil(seconds))
+        return found
 
     def follow_up(self, snapshot: Snapshot) -> list[str]:
         """See `Pool`.
