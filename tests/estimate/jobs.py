@@ -47,7 +47,7 @@ def jobs(draw: st.DrawFn, task: str = "t") -> Finished:
     times = (T0, T0 + draw(st.floats(0, 1e6)))
     events, files = draw(st.one_of(st.none(), st.floats(0.5, 1e6))), draw(st.one_of(st.none(), st.integers(0, 100)))
     power = draw(st.one_of(st.none(), st.floats(1, 50)))
-    rest = [draw(amounts) for _ in range(11)]
+    rest = [draw(amounts) for _ in range(12)]
     whole = (
         task,
         *times,
@@ -60,5 +60,6 @@ def jobs(draw: st.DrawFn, task: str = "t") -> Finished:
         False,
         False,
         False,
+        "",
     )
     return Finished._make(whole)

@@ -232,6 +232,13 @@ def _mix(text: str) -> tuple[tuple[int, float], ...]:
     return tuple(found.items())
 
 
+def _qualities(text: str) -> frozenset[str]:
+    found = frozenset(text.split(","))
+    if not all(one.isprintable() and one.strip() == one != "" for one in found):
+        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected names of qualities of service after commas")
+    return found
+
+
 def saves_in(text: str) -> Checkpoints:
     """Parse INTERVAL:SECONDS[:SHARE]."""
     interval, _, rest = text.partition(":")
@@ -277,7 +284,7 @@ COMMAND = Command(
         option(
             "--preemptible QOS,…",
             "in a log of sacct with the column QOS, whose jobs Slurm itself would preempt, in a row of its own (none)",
-            lambda text: frozenset(text.split(",")),
+            _qualities,
             default=frozenset(),
         ),
         option("--on-demand", "pilots with --checkpoint save when an order asks for it, too"),

@@ -161,7 +161,12 @@ COLUMNS = (
     Column("status", "state", "its state, and how long it has to go after an order", _state_and_time),
     _number("started", "started", "start of its run, UNIX seconds", lambda row: row.one.pilot.started),
     _seconds("elapsed", "elapsed", "time since its start", lambda row: row.now - row.one.pilot.started),
-    _seconds("saved", "saved", "time since its last checkpoint, as far as its batch system tells", _since_save),
+    _seconds(
+        "saved",
+        "saved",
+        "since its last checkpoint, with --scheduler-only its longest step, by its batch system",
+        _since_save,
+    ),
     _seconds("timeleft", "time left", "time until its deadline or the end of its lease", _time_left),
     _number("leaseend", "lease end", "end of its lease, UNIX seconds", lambda row: row.one.pilot.lease_end),
     _number("deadline", "deadline", "the deadline of its order, UNIX seconds", lambda row: row.one.pilot.deadline),
