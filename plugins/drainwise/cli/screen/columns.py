@@ -131,6 +131,7 @@ COLUMNS = (
     Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
     Column("client", "client", "its kind of client by [clients]", lambda row: row.one.pilot.client),
     _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
+    _number("gpus", "GPUs", "GPUs that it holds", lambda row: row.one.pilot.gpus),
     _number("used", "used", "cores that its payloads use", _of_report("used_cpu")),
     Column(
         "standing",

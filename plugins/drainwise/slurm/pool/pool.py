@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -9,7 +10,7 @@ from dataclasses import replace
 
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.facts.scope_rules import END
-from drainwise.facts.units import clock
+from drainwise.facts.units import clock, parse_clock
 from drainwise.pool.abilities import most_at_once
 from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -48,7 +49,7 @@ class SlurmPool:
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
+        commands = self._commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or SlurmTransport(commands, SNAPSHOT_SECONDS, settings.transport)
         self._orders, self._native = SlurmOrders(commands), SlurmPreemption(commands)
         self._requeues = SlurmRequeues(commands, self._orders, site.scope)
@@ -109,6 +110,16 @@ class SlurmPool:
         """See `TellsEnded`; the records are those of `endings`."""
         runs = self._endings.ended_on(nodes, since)
         return float(most_at_once(run for whose, run in runs if self._sharing_account(whose) == account))
+
+    def steps_since(self, now: int) -> dict[str, int]:
+        """See `TellsSteps`: what srun started, not the batch script itself."""
+        found: dict[str, int] = {}
+        for line in self._commands.ask("squeue", "--steps", "--all", "--noheader", "--format=%i %M").splitlines():
+            name, _, passed = line.partition(" ")
+            job, _, step = name.rpartition(".")
+            if step.isdigit() and (seconds := parse_clock(passed.strip())) is not None:
+                found[job] = min(found.get(job, now), now - math.ceil(seconds))
+        return found
 
     def follow_up(self, snapshot: Snapshot) -> list[str]:
         """See `Pool`.
