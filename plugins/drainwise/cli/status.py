@@ -194,8 +194,7 @@ COMMAND = Command(
         option("--format COLUMN,...", "only these columns of the pilots, for programs"),
         option(
             "--scheduler-only",
-            "by what the batch system alone knows: run time, last checkpoint, since when Slurm's steps run; no node "
-            "is needed",
+            "by what the batch system alone knows: run time, last checkpoint, steps of Slurm's jobs",
         ),
         option("--noheader", "with --format: without the line of names"),
         option(

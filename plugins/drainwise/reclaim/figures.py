@@ -178,7 +178,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     # It knows of the order late, and the batch system begins to end it early: both times come on top.
     on_top = it.vacate + settings.order_latency
     soonest = at_least(now + it.least_grace + on_top, now + settings.notice)
-    if settings.drain_only and settings.need_left is not None:
+    if settings.need_left is not None:
         limit = at_most(limit, at_least(now + settings.need_left, soonest))
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
     earliest = at_most(soonest, limit)

@@ -260,7 +260,7 @@ COMMAND = Command(
         ),
         option(
             "--lease DURATION",
-            "how long a pilot may stay; jobs that ask for more are left out (4d)",
+            "of a pilot; longer jobs are left out (4d)",
             _SPAN,
             default=_USUAL.lease,
         ),
@@ -334,7 +334,7 @@ COMMAND = Command(
         option("--processes N", "at a time (as many as there are cores)", whole(1, 1024), default=_CORES),
         option(
             "--dominant SHARE",
-            "of the core-hours: all is shown again without a user or a group that has more (%(default)s)",
+            "show all again without a user or group that has more of the core-hours (%(default)s)",
             _SHARE,
             default=DOMINANT,
         ),
