@@ -35,16 +35,14 @@ def _open_own(name: str, settings: Mapping[str, object], options: str, place: La
 
 
 def openers() -> dict[str, OpenBackend]:
-    """Return what opens each backend, by name; LOCAL is the last."""
+    """Return what opens each backend, by name: the launcher's own first."""
     own: dict[str, OpenBackend] = {name: partial(_open_own, name) for name in OWN}
-    local = own.pop(LOCAL)
-    return {**own, **{one.name: one.open_backend for one in offering(System.open_backend)}, LOCAL: local}
+    own.update((one.name, one.open_backend) for one in offering(System.open_backend))
+    return own
 
 
 def opener(name: str) -> OpenBackend:
     """Return what opens the backend of that name. Raises UsageError that lists the names there are."""
-    if name in OWN:
-        return partial(_open_own, name)
     found = openers()
     if name not in found:
         raise UsageError(f"--backend {name[:80]}: expected one of {', '.join(found)}")

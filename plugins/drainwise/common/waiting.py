@@ -1,6 +1,6 @@
 """A queue in buckets, each in its order: the choice looks at the first of each bucket and at nothing else.
 
-The one choice of the house: jobs of the launcher, payloads of the reference pilot, and jobs of the local batch system.
+The one choice of the house: jobs of the launcher and payloads of the reference pilot.
 """
 
 from __future__ import annotations
