@@ -6,7 +6,22 @@ than its rounding.
 
 usage: scripts/panda_figures.py RECORDS [TASKS [SETTINGS]]: a figure a line, from the first jobs of each task. The files
 are those of `drainwise estimate`. Source: PanDAWMS/panda-server (Apache-2.0) at 9cc3603 of 2026-08-06,
-getScoutJobData_JEDI.
+getScoutJobData_JEDI. Where it differs from the table of docs/estimate.md:
+
+all: whole seconds, kB and percent on the way; cut to whole numbers, not rounded up, but for cpuTime, ioIntensity and
+    diskIO
+cpuTime: few events are made up for by strictly more than 6 h, or by pseudo_input
+ramCount: with unit MB the memory of the whole job: neither by core nor less baseRamCount
+outDiskCount: at most 10240 kB; outDiskUnit says by what: with PerEvent by event, else by MB of main input (unit kB).
+    Fixed keeps the preset
+workDiskCount: the library's size (libSize) where it is larger than the directory
+ioIntensity: of the main input and the output, per core
+diskIO: jobs of which both reading and writing is known
+memoryLeakCore: B/s per core, the mean; a figure of its own
+nGBPerJob: from one job's output, of which the largest data set reaches tgtMaxOutputForNG; by event its input and
+    workDiskCount + 300 MB, else the input that makes that output; less 1500 MB, which PanDA adds to each job by
+    itself
+cpuEfficiency: whole percent
 """
 
 from __future__ import annotations
@@ -21,12 +36,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins"))
 
 from drainwise.common.printable import printable
-from drainwise.estimate import quantities
-from drainwise.estimate.parameters import HS06, MILLI_HS06, PER_CORE, Parameters, parameters_from
-from drainwise.estimate.quantities import KB, MB, is_fixed
-from drainwise.estimate.records.formats import read_as
-from drainwise.estimate.records.record import Finished, lines_in, opened
-from drainwise.estimate.scouts import (
+from drainwise_tasks.estimate import quantities
+from drainwise_tasks.estimate.parameters import HS06, MILLI_HS06, PER_CORE, Parameters, parameters_from
+from drainwise_tasks.estimate.quantities import KB, MB, is_fixed
+from drainwise_tasks.estimate.records.formats import read_as
+from drainwise_tasks.estimate.records.record import Finished, lines_in, opened
+from drainwise_tasks.estimate.scouts import (
     CPU_TIME_SAFETY,
     KEPT_PRESET,
     MILLI_BELOW,
@@ -37,8 +52,8 @@ from drainwise.estimate.scouts import (
     fixed_figure,
     in_hs06,
 )
-from drainwise.estimate.settings import Settings, settings_from
-from drainwise.estimate.spread import percentile
+from drainwise_tasks.estimate.settings import Settings, settings_from
+from drainwise_tasks.estimate.spread import percentile
 
 PER_EVENT = "PerEvent"
 MOST_OUT_DISK = 10 * 1024

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DEFAULTS = PilotSettings()
 _SECONDS = {
-    "margin": "stop everything that long before the end of the lease or a deadline",
+    "margin": "stop everything so long before the lease or a deadline ends",
     "kill_wait": "from asking a payload to end (TERM) to ending it (KILL)",
     "term_grace": "what is left after SIGTERM when no deadline is known",
     "heartbeat": "longest time between two reports",
@@ -94,10 +94,13 @@ def _end_machine(environment: Mapping[str, str]) -> int:
 
 def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> RunTimeEstimates:
     """Read run-time estimates from the file of finished payloads; the site states the power of a core here."""
+    from drainwise.common.neighbours import load
     from drainwise.common.service import Faults
-    from drainwise.estimate.followed import FollowedRecords, core_power_here
 
-    return FollowedRecords(os.path.realpath(path), core_power_here(environment, cores), Faults(log))
+    followed = load("drainwise_tasks.estimate.followed")
+    power = followed.core_power_here(environment, cores)
+    estimates: RunTimeEstimates = followed.FollowedRecords(os.path.realpath(path), power, Faults(log))
+    return estimates
 
 
 def pilot_id() -> str:
@@ -139,21 +142,21 @@ _RUN = Command(
         ),
         option(
             "--estimate RECORDS",
-            "expect of payloads what this file of finished ones says of their task; it is followed while it grows",
+            "expect of payloads what this file of finished ones says of their task",
         ),
         METADATA,
         option(
             "--end-machine",
             "in a virtual machine: at the end run the command that $MACHINEFEATURES/shutdown_command names",
         ),
-        option("--ignore-orders", "report, and take no notice of anything (for rehearsals)"),
+        option("--ignore-orders", "report, and obey nothing (for rehearsals)"),
         option(
             "--return-memory MIB",
-            "MiB of memory that it gives back with each core that the site asks for (default: %(default)s)",
+            "MiB of memory given back with each core (default: %(default)s)",
             whole(0),
             default=0,
         ),
-        option("--whole-lease", "never give back some of the cores, only all of them at the end"),
+        option("--whole-lease", "give back no cores before the end"),
     ),
     run,
 )

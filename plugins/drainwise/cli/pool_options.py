@@ -38,8 +38,8 @@ def policy_name(text: str) -> str:
 POOL = (
     option(
         "--pool SYSTEM",
-        "batch system: auto, htcondor, slurm, local, or that of an installed package (default: auto, which is"
-        " htcondor or slurm where it is configured, an installed one where that is, else local)",
+        "htcondor, slurm, local, one of an installed package, or auto: what is configured here, else local"
+        " (default: auto)",
         default=AUTO,
     ),
     option("--directory DIR", DIRECTORY_HELP),
@@ -107,6 +107,8 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         max_cores_hour=reclaim.max_cores_per_hour,
         max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
         billing=parse_billing(reclaim.billing),
+        max_billing_user_hour=reclaim.max_billing_per_user_per_hour,
+        max_billing_hour=reclaim.max_billing_per_hour,
         extra_cores=None if reclaim.extra_cores == "auto" else int(reclaim.extra_cores),
         **{name: getattr(reclaim, name) for name in same},
     )

@@ -6,9 +6,11 @@ Each begins with `event`, `version` and `time`, in this order, so that a reader 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from drainwise.facts.units import CORE_H
 from drainwise.journal.event import Event, Kind, Outcome, new_event
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
 from drainwise.pilotad.partial_return import PartialReturn
@@ -16,7 +18,7 @@ from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.identity import as_values
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
-from drainwise.reclaim.columns import claimed_values
+from drainwise.reclaim.columns import claimed_values, saves_of
 from drainwise.reclaim.plan_json import order_as_json, part_as_json, spared_as_json
 from drainwise.requests.request import request_as_json
 
@@ -103,6 +105,8 @@ def _order(order: Order, taken: int) -> dict[str, object]:
     claims = claimed_values(order.pilot, taken, EVER) if order.candidate.remaining is not None else None
     said = None if claims is None else claims._asdict()
     plain = {**order_as_json(order), "promised": order.promised, "claims": said}
+    if (saves := saves_of(order.pilot, taken, EVER)) is not None:
+        plain["saves"] = {name: value for name, value in saves._asdict().items() if value < math.inf}
     return {**plain, "vacate": order.candidate.vacate} if order.candidate.vacate else plain
 
 
@@ -229,4 +233,5 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
         realised=realised,
         possible=possible,
         cores_freed=order.cores,
+        **({"billed": order.billed, "unit": order.unit} if order.unit != CORE_H else {}),
     )

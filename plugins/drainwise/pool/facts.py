@@ -54,6 +54,9 @@ class Pilot:
     `saved` is when what it had done last was saved by a checkpoint, `next_save` when the next should be, as far as its
     batch system tells: None where it does not. The job's owner may be able to set both, so they count as its claims do.
     `asked` is how many of its lease it is asked to have returned in all, 0 where no such wish stands.
+    `billed` is what its batch system bills for all that it holds, per unit of time, None where it does not
+    tell or that is its cores.
+    `lead` is set where it is requeued `vacate` before the deadline of an order: so many seconds earlier it is warned.
     """
 
     run: str
@@ -86,6 +89,13 @@ class Pilot:
     min_age: int | None = None
     saved: int | None = None
     next_save: int | None = None
+    lead: int | None = None
+    billed: float | None = None
+
+    def due(self, deadline: int) -> tuple[int, ...]:
+        """Return when it is warned and requeued by an order with this deadline (UNIX s); () where it just ends."""
+        requeued = deadline - (self.vacate or 0)
+        return () if self.lead is None else (requeued - self.lead, requeued)
 
     @property
     def returning(self) -> int:

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from drainwise.estimate.run_times import RunTimes
+from drainwise.common.run_times import RunTimes
 from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
@@ -34,7 +34,7 @@ from drainwise.requests.request import AdminRequest
 class PastOrder:
     """Cores and GPUs that one user was ordered to give back at `time` (UNIX s).
 
-    extra: cores beyond what facts took, which its reports cost it then.
+    extra: cores beyond what facts took, which its reports cost it then. billed: for each core.
     """
 
     time: int
@@ -42,6 +42,7 @@ class PastOrder:
     cores: int
     gpus: int = 0
     extra: int = 0
+    billed: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import pwd
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from drainwise.facts.client_rules import SLURM_KEYS
@@ -17,7 +17,6 @@ from drainwise.systems.system import System, Timings
 if TYPE_CHECKING:
     from drainwise.doctor.facts import BatchFacts
     from drainwise.install.rendered_tree import RenderedFile
-    from drainwise.launch.backend import Backend, LaunchPlace
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
@@ -44,8 +43,9 @@ class Slurm(System):
         from drainwise.slurm.pool.pool import SlurmPool
         from drainwise.slurm.pool.snapshot import SiteRules
 
-        rules, sent = site.clients.rules, site.identity.rules()
-        return SlurmPool(site.slurm, SiteRules(site.reclaim.max_grace, clients=rules, scope=site.scope, identity=sent))
+        rules, sent, its = site.clients.rules, site.identity.rules(), site.reclaim
+        by_preemption = its.entitlement == "preemption"
+        return SlurmPool(site.slurm, SiteRules(its.max_grace, (), rules, site.scope, sent, by_preemption))
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""
@@ -62,7 +62,7 @@ class Slurm(System):
         parser.add_argument(
             "--live",
             metavar="FILE",
-            help="the output of `scontrol show config`, where the command does not work here; none: a new cluster",
+            help="the output of `scontrol show config`; none: a new cluster",
         )
 
     def render(self, site: SiteConfig, args: argparse.Namespace) -> Sequence[RenderedFile]:
@@ -109,12 +109,6 @@ class Slurm(System):
         from drainwise.slurm.setup.machine_facts import batch_facts
 
         return batch_facts(site, _user_name())
-
-    def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
-        """See `System`."""
-        from drainwise.slurm.launch.backend import open_backend
-
-        return open_backend(settings, options, place)
 
 
 def _user_name() -> str:
