@@ -12,12 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.finding import MISSING, OK
 from drainwise.siteconfig import SiteConfig, SlurmSection
+from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.pool import SlurmPool
-from drainwise.slurm.pool.transport import TransportChoice, mismatch
+from drainwise.slurm.pool.transport import TransportChoice, by_commands, mismatch
 from drainwise.slurm.setup.check import judge
 from drainwise.slurm.setup.check_facts import ClusterFacts
 
@@ -258,3 +260,22 @@ def test_check_says_what_is_used_and_why(choice: TransportChoice, severity: str,
     (found,) = (one for one in judge(facts, SiteConfig(), 0) if one.what == "transport")
     assert (found.severity, found.value, found.line) == (severity, choice.by, line)
     assert words in found.why
+
+
+@pytest.mark.parametrize(
+    ("release", "asked"),
+    [
+        ("23.02.7", "--json"),
+        ("24.11.5", "--json=v0.0.42"),
+        ("25.11.0", "--json=v0.0.44"),
+        ("26.05.5", "--json=v0.0.44"),
+    ],
+)
+def test_the_json_has_a_shape_that_is_known(mocker: MockerFixture, release: str, asked: str) -> None:
+    """Of jobs with cores alone, in all partitions; one that has left meanwhile is passed over."""
+    commands = mocker.Mock()
+    commands.start_long.return_value.output.side_effect = [f"slurm-wlm {release}\n".encode(), b'{"jobs":[]}']
+    waits, left = (SlurmJob(2, states=frozenset({state})) for state in ("PENDING", "RUNNING"))
+    assert by_commands(commands, mocker.Mock())([waits, left]) == [waits]
+    states = "configuring,running,completing,suspended,stopped,signaling,resizing,stage_out"
+    assert commands.start_long.call_args.args == ("squeue", f"--json{asked}", "--all", f"--states={states}")
