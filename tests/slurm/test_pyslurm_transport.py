@@ -77,6 +77,9 @@ def test_the_pools_snapshot_is_the_same_by_either(machine: Machine) -> None:
     }
 
 
+LIMITS = "ClusterName=test Account=cms UserName= Partition= ID=6 ParentAccount=root(1) GrpJobs=7(1)"
+
+
 def interpreter(machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     """A pyslurm that matches, and a Python that answers for its reader."""
     machine.install()
@@ -278,4 +281,20 @@ def test_the_json_has_a_shape_that_is_known(mocker: MockerFixture, release: str,
     waits, left = (SlurmJob(2, states=frozenset({state})) for state in ("PENDING", "RUNNING"))
     assert by_commands(commands, mocker.Mock())([waits, left]) == [waits]
     states = "configuring,running,completing,suspended,stopped,signaling,resizing,stage_out"
-    assert commands.start_long.call_args.args == ("squeue", f"--json{asked}", "--all", f"--states={states}")
+    assert commands.start_long.call_args.args == ("squeue", asked, "--all", f"--states={states}")
+
+
+@pytest.mark.parametrize(("enforced", "is_asked"), [("associations,limits", True), ("associations", False)])
+def test_limits_are_asked_for_where_they_bind_and_somebody_waits(
+    machine: Machine, enforced: str, is_asked: bool
+) -> None:
+    """Which there are counts for the snapshot."""
+    config = f"date '+Configuration data as of %s'; echo 'AccountingStorageEnforce = {enforced}'"
+    limits = f"echo limits >> {machine.marker}; echo '{LIMITS}'"
+    machine.program(
+        "scontrol",
+        f"case $* in --version) echo slurm-wlm 24.11.5;; *assoc_mgr*) {limits};; *) cat >/dev/null; {config};; esac",
+    )
+    found = machine.transport("commands").answers().rules.limits
+    assert ("limits" in machine.marker.read_text()) is is_asked
+    assert bool(found) is is_asked
