@@ -10,6 +10,7 @@ from pytest_mock import MockerFixture
 
 from drainwise.htcondor.ads.query import htcondor2
 from drainwise.htcondor.pool import order_rights
+from drainwise.htcondor.pool.knobs import TRIAL_KNOB
 from drainwise.htcondor.pool.order_rights import OrderRights, rights_at
 
 OWN, MACHINES = "SEC_TOKEN_DIRECTORY", "SEC_TOKEN_SYSTEM_DIRECTORY"
@@ -63,6 +64,6 @@ def test_a_startd_that_takes_a_trial_takes_orders(mocker: MockerFixture) -> None
     written: dict[str, str] = {}
     asked = mocker.patch("htcondor2.RemoteParam", autospec=True, return_value=written)
     assert order_rights.is_order_taken("<n1>")
-    assert asked.call_args.args[0]["MyAddress"] == "<n1>" and written == {order_rights.TRIAL_KNOB: "True"}
+    assert asked.call_args.args[0]["MyAddress"] == "<n1>" and written == {TRIAL_KNOB: "True"}
     asked.side_effect = htcondor2.HTCondorException("denied")
     assert not order_rights.is_order_taken("<n1>")

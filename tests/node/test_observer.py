@@ -254,6 +254,9 @@ class Machine:
         self.looks += 1
         return None if self.is_hidden else self.table
 
+    def has_looked(self) -> bool:
+        return self.observer.has_looked
+
     def look(self, now: int, *rows: Row, jobs: tuple[str, ...] = ("17",), patterns: str | None = None) -> list[str]:
         """Look at jobs whose supervisors are the processes of their numbers; who was seen, with what was told."""
         self.table = MadeUpTable(*rows, now=UP + (now - NOW) * TICKS)
@@ -270,14 +273,14 @@ WORKS = Row(171, 17, age=100, cpu=50)
 def test_a_look_sees_each_job_that_has_processes_and_says_when_the_next_is_due(mocker: MockerFixture) -> None:
     """Later where it took long; another observer goes on by the record."""
     machine = Machine(mocker)
-    assert not machine.observer.has_looked and machine.observer.record() == ["0"]
+    assert not machine.has_looked() and machine.observer.record() == ["0"]
     assert machine.look(NOW, *SUPERVISORS, WORKS, jobs=("17", "18")) == ["17 plain 1"]
-    assert machine.observer.has_looked
+    assert machine.has_looked()
     record = machine.observer.record()
     assert record[0] == str(NOW + 1) and [seen_in(line) for line in record[1:]] == [*machine.observer.seen.items()]
     machine.observer = Observer(record, least=50)
     assert machine.look(NOW, *SUPERVISORS) == ["17 plain 1"] and machine.looks == 1
-    assert not machine.observer.has_looked, "nothing was due"
+    assert not machine.has_looked(), "nothing was due"
     assert machine.look(NOW + 1, *SUPERVISORS, WORKS) == ["17 plain 1"] and machine.looks == 2
     assert machine.look(NOW + 50, *SUPERVISORS) == ["17 plain 1"]
     assert machine.look(NOW + 51, *SUPERVISORS) == [] and machine.observer.record() == [str(NOW + 101)]
@@ -291,7 +294,7 @@ def test_a_clock_that_was_set_back_far_keeps_no_look_away(mocker: MockerFixture)
     for due, is_due in ((NOW + LONGEST_PAUSE, False), (NOW + LONGEST_PAUSE + 1, True)):
         machine.observer = Observer([str(due)])
         machine.look(NOW, *SUPERVISORS)
-        assert machine.observer.has_looked is is_due
+        assert machine.has_looked() is is_due
     for first in ("", "x", "1" * 11):
         assert Observer([first]).record() == ["0"]
     assert Observer([str(NOW), "rubbish"]).record() == [str(NOW)]
@@ -307,7 +310,7 @@ def test_who_lost_its_parents_is_of_its_jobs_group_and_no_process_of_the_batch_s
     assert machine.observer.seen["17"].total == 100 * TICKS
     machine.observer = Observer()
     machine.is_hidden = True
-    assert machine.look(NOW, *rows) == [] and machine.observer.has_looked, "what is hidden is not seen"
+    assert machine.look(NOW, *rows) == [] and machine.has_looked(), "what is hidden is not seen"
 
 
 @pytest.mark.parametrize(
@@ -323,7 +326,12 @@ def test_its_report_says_when_it_saves(saved: int, each: int, last: int | None, 
 
 def report_with(heartbeat: int = NOW, **changed: Any) -> PilotReport:
     """A sound report of 6 cores in use, or one that is not."""
-    said = {"used_cpu": 6.0, "last_job_start": NOW - 100, "first_exp_job_end": NOW + 100, "last_exp_job_end": NOW + 200}
+    said: dict[str, Any] = {
+        "used_cpu": 6.0,
+        "last_job_start": NOW - 100,
+        "first_exp_job_end": NOW + 100,
+        "last_exp_job_end": NOW + 200,
+    }
     said |= {"add_uncom_time": 50.0, "add_final_exp_waste": 300.0, **changed}
     return PilotReport(heartbeat, **said)
 
