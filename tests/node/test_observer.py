@@ -326,12 +326,8 @@ def test_its_report_says_when_it_saves(saved: int, each: int, last: int | None, 
 
 def report_with(heartbeat: int = NOW, **changed: Any) -> PilotReport:
     """A sound report of 6 cores in use, or one that is not."""
-    said: dict[str, Any] = {
-        "used_cpu": 6.0,
-        "last_job_start": NOW - 100,
-        "first_exp_job_end": NOW + 100,
-        "last_exp_job_end": NOW + 200,
-    }
+    said: dict[str, Any] = {"used_cpu": 6.0, "last_job_start": NOW - 100}
+    said |= {"first_exp_job_end": NOW + 100, "last_exp_job_end": NOW + 200}
     said |= {"add_uncom_time": 50.0, "add_final_exp_waste": 300.0, **changed}
     return PilotReport(heartbeat, **said)
 
@@ -353,3 +349,25 @@ def test_what_is_seen_comes_before_a_report_that_is_no_use(
 ) -> None:
     assert is_weak(report, CORES, NOW - 5000, NOW, 3600) is is_seen_first
     assert claimed_cores(report, CORES, NOW - 5000, NOW, 3600) == claimed
+
+
+@pytest.mark.parametrize(
+    ("claimed", "works", "is_active", "cores", "wrong"),
+    [
+        (1.0, 0.0, False, 2, True),
+        (0.9, 0.0, False, 2, False),
+        (1.9, 0.0, False, 8, False),
+        (2.0, 0.0, False, 8, True),
+        (2.0, 0.0, True, 8, False),
+        (2.0, 0.02, False, 8, False),
+        (0.0, 1.0, True, 2, True),
+        (0.0, 0.9, True, 1, False),
+        (0.4, 4.0, True, 8, True),
+        (0.4, 3.9, True, 8, False),
+        (0.5, 8.0, True, 8, False),
+    ],
+)
+def test_a_claim_is_held_to_a_core_at_least_and_a_part_of_all(
+    claimed: float, works: float, is_active: bool, cores: int, wrong: bool
+) -> None:
+    assert is_wrong(claimed, works, is_active, cores) is wrong
