@@ -30,7 +30,7 @@ from drainwise.node.payloads.payload_trees import PayloadTree, PayloadTrees, job
 from drainwise.node.payloads.process_table import TICKS, ProcessTable
 from drainwise.node.settings import DEFAULT_CONTRADICTORY_AFTER
 from drainwise.pilotad.attributes import GLIDEIN_AD
-from drainwise.pilotad.observation import MOST_BEGINS, observation_in, observation_text, observed_report
+from drainwise.pilotad.observation import MOST_BEGINS, is_client, observation_in, observation_text, observed_report
 from drainwise.pilotad.report import INCOMPLETE, OBSERVED, STALE, PilotReport, standing
 from made_up_processes import MadeUpTable, Row
 
@@ -371,3 +371,10 @@ def test_a_claim_is_held_to_a_core_at_least_and_a_part_of_all(
     claimed: float, works: float, is_active: bool, cores: int, wrong: bool
 ) -> None:
     assert is_wrong(claimed, works, is_active, cores) is wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("a" * 16, True), ("a" * 17, False), ("", False), ("a", True), ("A b", False)]
+)
+def test_the_name_of_a_client_is_short(name: str, is_one: bool) -> None:
+    assert is_client(name) is is_one
