@@ -76,7 +76,8 @@ class Machine:
         if (self._recorded / "scontrol.txt").exists():
             config += f"; grep -v '^Configuration data' {self._recorded}/scontrol.txt"
         self.program(
-            "scontrol", f"case $* in --version) echo slurm-wlm {SLURM[version]};; *) cat >/dev/null; {config};; esac"
+            "scontrol",
+            f'case $* in --version) echo slurm-wlm {SLURM[version]};; *) [ "$(cat)" ] && {{ {config}; }};; esac',
         )
         self.commands = SlurmCommands(str(self.bin_dir), 20.0)
 
