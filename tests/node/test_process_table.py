@@ -169,8 +169,8 @@ def test_a_process_is_found_by_its_name_and_says_its_words_and_its_group(tmp_pat
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "cgroup").write_bytes(b"2:cpu,cpuacct:/a\n1:name=systemd:/a:b/c/\n0::/a/b\n")
     (tmp_path / "7" / "cmdline").write_bytes(b"sh\0-c\0\xff" + b"x" * 3000)
-    table = process_table.ProcessTable({}, 0, str(tmp_path))
-    assert (table.group(7), table.group(8), table.command_line(8)) == ("/a:b/c", "", "")
-    assert table.command_line(7).startswith("sh -c \ufffdxxx") and len(table.command_line(7)) == 2048
+    there = process_table.ProcessTable({}, 0, str(tmp_path))
+    assert (there.group(7), there.group(8), there.command_line(8)) == ("/a:b/c", "", "")
+    assert there.command_line(7).startswith("sh -c \ufffdxxx") and len(there.command_line(7)) == 2048
     (tmp_path / "7" / "cgroup").write_bytes(b"0::/\n")
-    assert table.group(7) == ""
+    assert there.group(7) == ""
