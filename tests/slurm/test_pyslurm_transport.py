@@ -94,6 +94,7 @@ def interpreter(machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str) 
         ("exit 3", "pyslurm cannot be imported: its process ended with code 3"),
         ("kill -9 $$", "pyslurm cannot be imported: its process was ended by signal 9"),
     ],
+    ids=["imported", "ends", "killed"],
 )
 def test_the_texts_are_pyslurms_once_it_is_imported(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str, why: str
