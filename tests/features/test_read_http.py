@@ -211,6 +211,18 @@ def test_no_store_is_asked_for_each_time_without_validators(raw: Callable[..., R
     assert "If-None-Match" not in server.requests[1]
 
 
+def test_what_may_not_be_kept_any_more_is_forgotten(raw: Callable[..., RawServer]) -> None:
+    """Also what was kept before."""
+    answers = iter(["max-age=5", "no-store", "no-store"])
+    server = raw(lambda _: ok(b"300\n", f"Cache-Control: {next(answers)}", 'ETag: "v1"'))
+    clock = Clock()
+    reader = HttpReader(server.url, clock, PATIENT)
+    for _ in range(3):
+        assert reader.decimal("hs06") == 300
+        clock.now += 6
+    assert ["If-None-Match" in request for request in server.requests] == [False, True, False]
+
+
 def test_304_to_a_question_that_was_not_asked_is_an_error(raw: Callable[..., RawServer]) -> None:
     reader = HttpReader(raw(lambda _: b"HTTP/1.1 304 Not Modified\r\n\r\n").url, Clock(), PATIENT)
     assert "answered 304" in refused(reader)

@@ -607,3 +607,19 @@ def test_what_the_collector_shows_is_waited_for_as_long_as_it_may_take(
     order_channel.await_collector(RUN, SLOT, NODE, "Shown", "set".__eq__)
     assert asked.call_count == number
     assert asked.call_args.args == (SLOT, NODE, ("GlobalJobId", "JobStart", "Shown"))
+
+
+def test_a_slot_without_cores_can_return_none(pool: Pool) -> None:
+    startd = Startd()
+    del startd.slot["Cpus"]
+    pool(startd)
+    with pytest.raises(ActionRefused, match="1 of its 0 cores: expected 0 to 0"):
+        next(ask_for_part(RUN, PartialReturn(1), SLOT, NODE))
+
+
+def test_a_startd_that_hides_its_configuration_is_said(pool: Pool, mocker: MockerFixture) -> None:
+    """Whoever gives the order may do so."""
+    pool(with_facts(away=True))
+    mocker.patch.object(order_channel, "rights_at", autospec=True)
+    why = order_channel._why_refused(f"<{NODE}>", KNOB)
+    assert why == ("the agent's identity may give orders, but the startd does not show its configuration: timed out")

@@ -10,6 +10,7 @@ from pytest_mock import MockerFixture
 
 from drainwise.htcondor.ads.query import htcondor2
 from drainwise.htcondor.pool import order_rights
+from drainwise.htcondor.pool.knobs import TRIAL_KNOB
 from drainwise.htcondor.pool.order_rights import OrderRights, rights_at
 
 OWN, MACHINES = "SEC_TOKEN_DIRECTORY", "SEC_TOKEN_SYSTEM_DIRECTORY"
@@ -56,3 +57,13 @@ def test_which_tokens_are_shown(
     tokens = [str(tmp_path) if one == "machine" else one for one in shown]
     assert asked == [(what, one) for one in tokens for what in ("DC_CONFIG_RUNTIME", "ADMINISTRATOR")]
     assert param[OWN] == (str(tmp_path) if stands == "machine" else stands)
+
+
+def test_a_startd_that_takes_a_trial_takes_orders(mocker: MockerFixture) -> None:
+    """It is a value of a knob that nothing reads."""
+    written: dict[str, str] = {}
+    asked = mocker.patch("htcondor2.RemoteParam", autospec=True, return_value=written)
+    assert order_rights.is_order_taken("<n1>")
+    assert asked.call_args.args[0]["MyAddress"] == "<n1>" and written == {TRIAL_KNOB: "True"}
+    asked.side_effect = htcondor2.HTCondorException("denied")
+    assert not order_rights.is_order_taken("<n1>")

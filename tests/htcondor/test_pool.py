@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pytest_mock import MockerFixture
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable, RunEnded, UsageError
 from drainwise.htcondor.ads.query import htcondor2
 from drainwise.htcondor.ads.values import Others
@@ -290,3 +291,25 @@ def test_nodes_are_closed_and_opened_and_what_was_done_is_told(answers: Answers,
     with pytest.raises(PoolUnreachable):
         answers.pool.close_nodes([request], Snapshot(NOW, (), ()), NOW)
     assert answers.pool.close_nodes([request], Snapshot(NOW, (), ()), NOW - 1) == []
+
+
+def test_what_is_seen_is_the_answer_where_no_node_must_be_asked(mocker: MockerFixture) -> None:
+    seen = Snapshot(NOW, (), ())
+    mocker.patch.object(collector, "pool_ads", autospec=True, return_value=iter((Others(),)))
+    made = mocker.patch.object(module, "snapshot_of", autospec=True, return_value=seen)
+    mocker.patch.object(module, "to_be_asked", autospec=True, return_value={})
+    assert HTCondorPool().snapshot(NOW) is seen
+    assert isinstance(made.call_args.args[5], ClientRules)
+
+
+def test_access_points_are_asked_as_long_as_there_is_time(answers: Answers) -> None:
+    """By themselves, for a part of it, and for who ended a run only until its end."""
+    ended = Ending("a#1#1@2", NOW, vacated=True)
+    assert answers.pool._with_who_ended([ended], 0.0) == {ended.run: ended}
+    assert answers.asked == []
+
+
+def test_what_waits_is_asked_for_within_a_part_of_the_time(mocker: MockerFixture) -> None:
+    asked = mocker.patch("drainwise.htcondor.demand.ask.ask_demand", autospec=True)
+    assert list(module._ask_demand(10.0)) == [asked.return_value]
+    asked.assert_called_once_with(3.0)

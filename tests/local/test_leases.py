@@ -105,8 +105,9 @@ def test_a_job_that_is_due_gets_sigterm(begun: Begun, tmp_path: Path) -> None:
 
 def test_a_start_that_made_no_lease_is_put_back(begun: Begun) -> None:
     """The job waits again, and no lease can come to be from it any more."""
-    assert not begun.leases.settle(begun.job, time.time())
+    assert not begun.leases.settle(begun.job, begun.job.started - 5.0)
     [found] = begun.store.jobs()
+    assert found.not_before == begun.job.started + 1.0, "the next run has another name"
     assert (found.state, begun.said) == (WAITING, ["job 1 not started: its start was interrupted"])
     assert not os.path.exists(begun.directory)
 

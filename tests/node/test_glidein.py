@@ -182,3 +182,10 @@ def test_it_never_contradicts_itself(
     found = glidein_report(running, settings, cores, BEGUN, idle_since, NOW)
     assert standing(found, NOW, LIMIT, BEGUN, cores) != CONTRADICTORY
     assert (found.add_uncom_time or 0) <= cores * 1000 and (found.used_cpu or 0) <= cores
+
+
+def test_payloads_with_more_cores_than_the_lease_count_as_a_part_of_it() -> None:
+    """Two of 8 cores on a lease of 8: each core does one half of them."""
+    payloads = (GlideinPayload(8, NOW - 100, NOW + 800), GlideinPayload(8, NOW - 20, NOW + 700))
+    found = glidein_report(payloads, GlideinSettings(), 8, BEGUN, BEGUN, NOW)
+    assert (found.used_cpu, found.add_uncom_time, found.add_final_exp_waste) == (8, 4 * 80, 4 * 100)

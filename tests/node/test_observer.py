@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 
+from drainwise.node.payloads import observer as observer_module
 from drainwise.node.payloads.observer import (
     ANEW,
     CPU_OF_A_MINUTE,
     LONGEST_PAUSE,
     KeptCores,
     ObservedRun,
+    Observer,
     SeenJob,
+    claimed_cores,
+    is_weak,
     is_wrong,
     next_look,
     observe,
@@ -20,10 +27,11 @@ from drainwise.node.payloads.observer import (
     seen_line,
 )
 from drainwise.node.payloads.payload_trees import PayloadTree, PayloadTrees, job_processes, payload_trees
-from drainwise.node.payloads.process_table import TICKS
+from drainwise.node.payloads.process_table import TICKS, ProcessTable
 from drainwise.node.settings import DEFAULT_CONTRADICTORY_AFTER
-from drainwise.pilotad.observation import MOST_BEGINS, observation_in, observation_text, observed_report
-from drainwise.pilotad.report import INCOMPLETE, OBSERVED, STALE, standing
+from drainwise.pilotad.attributes import GLIDEIN_AD
+from drainwise.pilotad.observation import MOST_BEGINS, is_client, observation_in, observation_text, observed_report
+from drainwise.pilotad.report import INCOMPLETE, OBSERVED, STALE, PilotReport, standing
 from made_up_processes import MadeUpTable, Row
 
 NOW, UP, CORES = 1795249000, 90_000 * TICKS, 8
@@ -229,3 +237,144 @@ def test_who_goes_on_using_what_it_returned_is_seen_at_each_look() -> None:
     assert over([three, None, three, three], busy=8.0) == 2
     assert over([three, three, None], busy=8.0) == 0
     assert over([KeptCores(7, NOW)] * 3, busy=7.6) == 0
+
+
+class Machine:
+    """A machine's processes, which a test changes, and an observer that looks at them."""
+
+    def __init__(self, mocker: MockerFixture) -> None:
+        self.rows: list[Row] = []
+        self.looks, self.is_hidden = 0, False
+        self.table: ProcessTable | None = None
+        self.spent = mocker.patch.object(time, "process_time", autospec=True, return_value=0.0)
+        mocker.patch.object(observer_module, "read_processes", autospec=True, side_effect=self.read)
+        self.observer = Observer()
+
+    def read(self) -> ProcessTable | None:
+        self.looks += 1
+        return None if self.is_hidden else self.table
+
+    def has_looked(self) -> bool:
+        return self.observer.has_looked
+
+    def look(self, now: int, *rows: Row, jobs: tuple[str, ...] = ("17",), patterns: str | None = None) -> list[str]:
+        """Look at jobs whose supervisors are the processes of their numbers; who was seen, with what was told."""
+        self.table = MadeUpTable(*rows, now=UP + (now - NOW) * TICKS)
+        runs = dict.fromkeys(jobs, ObservedRun(CORES, NOW - 5000))
+        above = {job: [int(job)] for job in ("17", "18")}
+        self.observer.look(runs, lambda _: (above, {17, 18}), patterns, now)
+        return [f"{job} {one.client} {len(one.payloads)}" for job, one in self.observer.seen.items()]
+
+
+SUPERVISORS = (Row(17, 1), Row(18, 1, group="/job_17"))
+WORKS = Row(171, 17, age=100, cpu=50)
+
+
+def test_a_look_sees_each_job_that_has_processes_and_says_when_the_next_is_due(mocker: MockerFixture) -> None:
+    """Later where it took long; another observer goes on by the record."""
+    machine = Machine(mocker)
+    assert not machine.has_looked() and machine.observer.record() == ["0"]
+    assert machine.look(NOW, *SUPERVISORS, WORKS, jobs=("17", "18")) == ["17 plain 1"]
+    assert machine.has_looked()
+    record = machine.observer.record()
+    assert record[0] == str(NOW + 1) and [seen_in(line) for line in record[1:]] == [*machine.observer.seen.items()]
+    machine.observer = Observer(record, least=50)
+    assert machine.look(NOW, *SUPERVISORS) == ["17 plain 1"] and machine.looks == 1
+    assert not machine.has_looked(), "nothing was due"
+    assert machine.look(NOW + 1, *SUPERVISORS, WORKS) == ["17 plain 1"] and machine.looks == 2
+    assert machine.look(NOW + 50, *SUPERVISORS) == ["17 plain 1"]
+    assert machine.look(NOW + 51, *SUPERVISORS) == [] and machine.observer.record() == [str(NOW + 101)]
+    machine.spent.side_effect = [1.0, 3.0]
+    assert machine.look(NOW + 101, jobs=()) == [] and machine.looks == 3, "without jobs nothing is read"
+    assert machine.observer.record() == [str(NOW + 101 + 3001)]
+
+
+def test_a_clock_that_was_set_back_far_keeps_no_look_away(mocker: MockerFixture) -> None:
+    machine = Machine(mocker)
+    for due, is_due in ((NOW + LONGEST_PAUSE, False), (NOW + LONGEST_PAUSE + 1, True)):
+        machine.observer = Observer([str(due)])
+        machine.look(NOW, *SUPERVISORS)
+        assert machine.has_looked() is is_due
+    for first in ("", "x", "1" * 11):
+        assert Observer([first]).record() == ["0"]
+    assert Observer([str(NOW), "rubbish"]).record() == [str(NOW)]
+
+
+def test_who_lost_its_parents_is_of_its_jobs_group_and_no_process_of_the_batch_system_is(mocker: MockerFixture) -> None:
+    """By a site's own pattern as by the built-in ones."""
+    machine = Machine(mocker)
+    rows = [row._replace(group="/job_17") for row in (*SUPERVISORS, WORKS)]
+    lost = Row(999, 1, age=100, cpu=50, group="/job_17", line="my-payload 1")
+    assert machine.look(NOW, *rows, lost, patterns="mine=my-payload") == ["17 mine 1"]
+    assert sum(len(one.payloads) for one in machine.observer.seen.values()) == 1
+    assert machine.observer.seen["17"].total == 100 * TICKS
+    machine.observer = Observer()
+    machine.is_hidden = True
+    assert machine.look(NOW, *rows) == [] and machine.has_looked(), "what is hidden is not seen"
+
+
+@pytest.mark.parametrize(
+    ("saved", "each", "last", "following"),
+    [(0, 0, None, None), (NOW - 5, 0, NOW - 5, None), (NOW - 5, 60, NOW - 5, NOW + 55)],
+)
+def test_its_report_says_when_it_saves(saved: int, each: int, last: int | None, following: int | None) -> None:
+    told = seen(trees((1, 100, 50))).told
+    assert told is not None
+    report = observed_report(told, saved, each)
+    assert (report.last_checkpoint, report.next_checkpoint) == (last, following)
+
+
+def report_with(heartbeat: int = NOW, **changed: Any) -> PilotReport:
+    """A sound report of 6 cores in use, or one that is not."""
+    said: dict[str, Any] = {"used_cpu": 6.0, "last_job_start": NOW - 100}
+    said |= {"first_exp_job_end": NOW + 100, "last_exp_job_end": NOW + 200}
+    said |= {"add_uncom_time": 50.0, "add_final_exp_waste": 300.0, **changed}
+    return PilotReport(heartbeat, **said)
+
+
+@pytest.mark.parametrize(
+    ("report", "is_seen_first", "claimed"),
+    [
+        (None, True, None),
+        (report_with(), False, 6.0),
+        (report_with(NOW - 3601), True, None),
+        (report_with(last_job_start=None), True, None),
+        (report_with(add_uncom_time=1e12), False, 6.0),
+        (report_with(source=GLIDEIN_AD), False, None),
+    ],
+    ids=["none", "fresh", "stale", "incomplete", "contradictory", "glidein"],
+)
+def test_what_is_seen_comes_before_a_report_that_is_no_use(
+    report: PilotReport | None, is_seen_first: bool, claimed: float | None
+) -> None:
+    assert is_weak(report, CORES, NOW - 5000, NOW, 3600) is is_seen_first
+    assert claimed_cores(report, CORES, NOW - 5000, NOW, 3600) == claimed
+
+
+@pytest.mark.parametrize(
+    ("claimed", "works", "is_active", "cores", "wrong"),
+    [
+        (1.0, 0.0, False, 2, True),
+        (0.9, 0.0, False, 2, False),
+        (1.9, 0.0, False, 8, False),
+        (2.0, 0.0, False, 8, True),
+        (2.0, 0.0, True, 8, False),
+        (2.0, 0.02, False, 8, False),
+        (0.0, 1.0, True, 2, True),
+        (0.0, 0.9, True, 1, False),
+        (0.4, 4.0, True, 8, True),
+        (0.4, 3.9, True, 8, False),
+        (0.5, 8.0, True, 8, False),
+    ],
+)
+def test_a_claim_is_held_to_a_core_at_least_and_a_part_of_all(
+    claimed: float, works: float, is_active: bool, cores: int, wrong: bool
+) -> None:
+    assert is_wrong(claimed, works, is_active, cores) is wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("a" * 16, True), ("a" * 17, False), ("", False), ("a", True), ("A b", False)]
+)
+def test_the_name_of_a_client_is_short(name: str, is_one: bool) -> None:
+    assert is_client(name) is is_one

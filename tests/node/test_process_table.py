@@ -13,6 +13,7 @@ import pytest
 from drainwise.node.payloads import process_table
 from drainwise.node.payloads.payload_trees import job_processes
 from drainwise.node.payloads.process_table import TICKS, read_processes
+from made_up_processes import MadeUpTable, Row
 from real_daemons.waiting import wait_for
 
 
@@ -159,3 +160,17 @@ def test_command_lines_and_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert table.command_line(os.getpid()) and not table.command_line(os.getpid())
     table.group(os.getpid())
     assert table.group(os.getpid()) == ""
+
+
+def test_a_process_is_found_by_its_name_and_says_its_words_and_its_group(tmp_path: Path) -> None:
+    """The longest path of its group; a process that has gone says nothing."""
+    table = MadeUpTable(Row(7, 1, name="condor_starter"), Row(8, 7, name="condor_starter_x"), Row(9, 7, name="sh"))
+    assert (table.named(b"condor_starter"), table.named(b"sh"), table.named(b"none")) == ([7], [9], [])
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "cgroup").write_bytes(b"2:cpu,cpuacct:/a\n1:name=systemd:/a:b/c/\n0::/a/b\n")
+    (tmp_path / "7" / "cmdline").write_bytes(b"sh\0-c\0\xff" + b"x" * 3000)
+    there = process_table.ProcessTable({}, 0, str(tmp_path))
+    assert (there.group(7), there.group(8), there.command_line(8)) == ("/a:b/c", "", "")
+    assert there.command_line(7).startswith("sh -c \ufffdxxx") and len(there.command_line(7)) == 2048
+    (tmp_path / "7" / "cgroup").write_bytes(b"0::/\n")
+    assert there.group(7) == ""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import DrainwiseError, FeatureError, RefusedFile
 from drainwise.pilotad import jobstatus, safe_open
@@ -151,6 +152,13 @@ def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
     """One line, naming it."""
     with pytest.raises(FeatureError, match="none': absent; expected the job's directory"):
         write_jobstatus(str(tmp_path / "none"), FULL)
+
+
+def test_a_seal_that_changes_while_it_is_read_is_torn(place: int, mocker: MockerFixture) -> None:
+    write_jobstatus(place, FULL)
+    mocker.patch.object(jobstatus, "read_settled", autospec=True, return_value=None)
+    with pytest.raises(RefusedFile, match=r"^torn$"):
+        read_jobstatus(place, UID)
 
 
 def free_to_write(seal: Path) -> bool:

@@ -191,3 +191,33 @@ def test_what_a_pilot_may_use(
         assert found <= before
     elif found > before:
         assert found <= answer.usable
+
+
+@pytest.mark.parametrize(
+    ("wish", "now", "returned", "found"),
+    [
+        (None, NOW, 3, PartialReturn(0)),
+        (PartialReturn(4, None, 2), NOW, 0, PartialReturn(4, None, 2)),
+        (PartialReturn(9, NOW, 1), NOW - 1, 0, PartialReturn(7, NOW, 1)),
+        (PartialReturn(4, NOW, 8), NOW - 1, 0, PartialReturn(4, NOW, 4)),
+        (PartialReturn(4, NOW, 2), NOW, 3, PartialReturn(3, NOW, 2)),
+        (PartialReturn(2, NOW, 2), NOW, 3, PartialReturn(2, NOW, 2)),
+        (PartialReturn(4, NOW, 2), NOW, 0, PartialReturn(0, NOW, 1)),
+        (PartialReturn(0, None, 0), NOW, 0, PartialReturn(0, None, 1)),
+    ],
+)
+def test_a_wish_is_for_all_cores_but_one_at_most_and_for_no_more_once_it_is_over(
+    wish: PartialReturn | None, now: int, returned: int, found: PartialReturn
+) -> None:
+    assert asked(wish, 8, now, returned) == found
+
+
+@pytest.mark.parametrize(
+    ("lease", "stated_memory", "memory"), [(None, 4096, 0), (16384, 4096, 4096), (16384, 4097, 4096), (16384, None, 0)]
+)
+def test_of_the_memory_the_part_of_the_returned_cores_comes_back(
+    lease: int | None, stated_memory: int | None, memory: int
+) -> None:
+    """None where the lease's is not known."""
+    found = returned_part(stated(returned_memory=stated_memory), 8, lease, NOW, 3600)
+    assert found == ReturnedPart(2, memory, NOW - 50)

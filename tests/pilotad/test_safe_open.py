@@ -7,6 +7,7 @@ import importlib
 import itertools
 import os
 import posix
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad import safe_open
-from drainwise.pilotad.safe_open import Patience, open_dir, read_file, reason_of
+from drainwise.pilotad.safe_open import Patience, not_written, open_dir, read_file, reason_of
 
 UID = os.geteuid()
 
@@ -212,3 +213,19 @@ def test_nothing_of_a_users_is_opened_through_a_link_waited_for_or_left_to_a_chi
         flags = getattr(importlib.import_module(module), name)
         needed = posix.O_NOFOLLOW | posix.O_CLOEXEC | (0 if flags & posix.O_PATH else posix.O_NONBLOCK)
         assert flags & needed == needed & ~without, f"{name}: {flags:o}"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("hard link", r"^ad: not written \(hard link\)$"),
+        (
+            OSError(errno.ENOSPC, ""),
+            r"^ad: not written \(No space left on device\); free space in the job's directory$",
+        ),
+        (OSError(errno.EIO, ""), r"^ad: not written \(Input/output error\); check its directory$"),
+        (OSError("odd"), r"^ad: not written \(Success\); check its directory$"),
+    ],
+)
+def test_what_was_not_written_says_what_to_do(error: OSError | str, words: str) -> None:
+    assert re.search(words, str(not_written("ad", error)))

@@ -96,6 +96,7 @@ def test_nothing_stays_open_of_a_directory_that_is_read_by_its_path(tmp_path: Pa
         (b"VACATE_DESIRED = 1\n", (None, "no sound VACATE_DESIRED")),
         (b"\0\xff garbage", (None, "no sound VACATE_DESIRED")),
         (NONE + b"CHECKPOINT_BY = 1795249000\n", (SiteAd(False), "")),
+        (b"VACATE_DESIRED\n" + NONE, (SiteAd(False), "")),
         (NONE + b"RETURN_CORES = 4\n", (SiteAd(False, part=PartialReturn(4, None, 1)), "")),
         (NONE + RETURN, (SiteAd(False, part=PartialReturn(4, DEADLINE, 2)), "")),
         (NONE + RETURN.replace(b"4", b"0"), (SiteAd(False, part=PartialReturn(0, DEADLINE, 2)), "")),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import UsageError
+from drainwise.requests import request as request_module
 from drainwise.requests.request import AdminRequest, RequestFiles, request_as_json, request_from_json
 
 NOW = 1_795_249_000
@@ -129,3 +130,32 @@ def test_a_fifo_or_a_link_is_passed_over(tmp_path: Path) -> None:
     found, faults = files.standing(NOW)
     assert found == ()
     assert len(faults) == 2
+
+
+def test_so_many_requests_stand_and_no_more(tmp_path: Path, mocker: MockerFixture) -> None:
+    """What is over makes place."""
+    mocker.patch.object(request_module, "_MOST", 2)
+    files = RequestFiles(str(tmp_path))
+    for _ in range(2):
+        files.add(CORES)
+    with pytest.raises(UsageError, match="2 requests stand; cancel some first"):
+        files.add(NODES)
+    assert files.add(replace(NODES, made=CORES.by + 3600)).name == "r2"
+
+
+def test_what_is_made_at_the_first_second_is_a_request() -> None:
+    first = replace(CORES, made=0, by=0)
+    assert request_from_json(request_as_json(first)) == first
+    for odd in (replace(first, made=-1), replace(first, by=-1), replace(first, name=""), replace(first, cores=0)):
+        with pytest.raises(UsageError, match="expected cores or nodes"):
+            request_from_json(request_as_json(odd))
+
+
+def test_an_account_that_goes_on_is_told_once(tmp_path: Path) -> None:
+    files = RequestFiles(str(tmp_path))
+    for account in ("atlas", "cms", "atlas"):
+        files.resume(account)
+    (tmp_path / "x.resume").write_text("{")
+    (tmp_path / "y.resume").write_text("5")
+    assert sorted(files.resumed()) == ["atlas", "cms"]
+    assert list(files.resumed()) == [] and os.listdir(tmp_path) == []

@@ -75,9 +75,9 @@ class Machine:
         config = "date '+Configuration data as of %s'"
         if (self._recorded / "scontrol.txt").exists():
             config += f"; grep -v '^Configuration data' {self._recorded}/scontrol.txt"
-        self.program(
-            "scontrol", f"case $* in --version) echo slurm-wlm {SLURM[version]};; *) cat >/dev/null; {config};; esac"
-        )
+        asked = f'[ "$(cat)" ] && {{ {config}; }}'  # a question on its standard input, unless it is for limits
+        release = f"echo slurm-wlm {SLURM[version]}"
+        self.program("scontrol", f"case $* in --version) {release};; *assoc_mgr*) ;; *) {asked};; esac")
         self.commands = SlurmCommands(str(self.bin_dir), 20.0)
 
     def program(self, name: str, text: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pilotad.attributes import ATTRIBUTES, FLAG, PRIORITY, TIME
+from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, INCOMPLETE, STALE, PilotReport
 from drainwise.slurm.jobs.admin_comment import (
     LONGEST,
@@ -299,3 +300,9 @@ def test_other_nodes_reports_are_whole_or_there_is_none(others: object, number: 
 def test_a_version_is_short_and_plain(version: object, read: str) -> None:
     found = published_in(with_keys(version=version))
     assert found is not None and found.version == read
+
+
+def test_what_the_node_saw_stands_beside_the_report() -> None:
+    seen = Observation("panda", NOW, 2, 3.5, 600, 0, (NOW - 60, NOW - 30))
+    fact = Published(17, START, "n1", REPORT, FRESH, seen)
+    assert published_in(comment_text(fact)) == fact

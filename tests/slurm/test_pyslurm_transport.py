@@ -12,12 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.finding import MISSING, OK
 from drainwise.siteconfig import SiteConfig, SlurmSection
+from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.pool import SlurmPool
-from drainwise.slurm.pool.transport import TransportChoice, mismatch
+from drainwise.slurm.pool.transport import TransportChoice, by_commands, mismatch
 from drainwise.slurm.setup.check import judge
 from drainwise.slurm.setup.check_facts import ClusterFacts
 
@@ -75,6 +77,9 @@ def test_the_pools_snapshot_is_the_same_by_either(machine: Machine) -> None:
     }
 
 
+LIMITS = "ClusterName=test Account=cms UserName= Partition= ID=6 ParentAccount=root(1) GrpJobs=7(1)"
+
+
 def interpreter(machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     """A pyslurm that matches, and a Python that answers for its reader."""
     machine.install()
@@ -89,6 +94,7 @@ def interpreter(machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str) 
         ("exit 3", "pyslurm cannot be imported: its process ended with code 3"),
         ("kill -9 $$", "pyslurm cannot be imported: its process was ended by signal 9"),
     ],
+    ids=["imported", "ends", "killed"],
 )
 def test_the_texts_are_pyslurms_once_it_is_imported(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str, why: str
@@ -258,3 +264,38 @@ def test_check_says_what_is_used_and_why(choice: TransportChoice, severity: str,
     (found,) = (one for one in judge(facts, SiteConfig(), 0) if one.what == "transport")
     assert (found.severity, found.value, found.line) == (severity, choice.by, line)
     assert words in found.why
+
+
+@pytest.mark.parametrize(
+    ("release", "asked"),
+    [
+        ("23.02.7", "--json"),
+        ("24.11.5", "--json=v0.0.42"),
+        ("25.11.0", "--json=v0.0.44"),
+        ("26.05.5", "--json=v0.0.44"),
+    ],
+)
+def test_the_json_has_a_shape_that_is_known(mocker: MockerFixture, release: str, asked: str) -> None:
+    """Of jobs with cores alone, in all partitions; one that has left meanwhile is passed over."""
+    commands = mocker.Mock()
+    commands.start_long.return_value.output.side_effect = [f"slurm-wlm {release}\n".encode(), b'{"jobs":[]}']
+    waits, left = (SlurmJob(2, states=frozenset({state})) for state in ("PENDING", "RUNNING"))
+    assert by_commands(commands, mocker.Mock())([waits, left]) == [waits]
+    states = "configuring,running,completing,suspended,stopped,signaling,resizing,stage_out"
+    assert commands.start_long.call_args.args == ("squeue", asked, "--all", f"--states={states}")
+
+
+@pytest.mark.parametrize(("enforced", "is_asked"), [("associations,limits", True), ("associations", False)])
+def test_limits_are_asked_for_where_they_bind_and_somebody_waits(
+    machine: Machine, enforced: str, is_asked: bool
+) -> None:
+    """Which there are counts for the snapshot."""
+    config = f"date '+Configuration data as of %s'; echo 'AccountingStorageEnforce = {enforced}'"
+    limits = f"echo limits >> {machine.marker}; echo '{LIMITS}'"
+    machine.program(
+        "scontrol",
+        f"case $* in --version) echo slurm-wlm 24.11.5;; *assoc_mgr*) {limits};; *) cat >/dev/null; {config};; esac",
+    )
+    found = machine.transport("commands").answers().rules.limits
+    assert ("limits" in machine.marker.read_text()) is is_asked
+    assert bool(found) is is_asked

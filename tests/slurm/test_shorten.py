@@ -18,6 +18,7 @@ from drainwise.facts.errors import (
 )
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.values import ENDLESS_MINUTES
 from drainwise.slurm.pool.orders import SlurmOrders
 
 T0 = 1795270000
@@ -214,6 +215,7 @@ REQUEUED = SlurmJob(12, states=frozenset({"PENDING"}), start=None, limit=334, re
     [
         (REQUEUED, str(GRANTED), "600"),
         (replace(REQUEUED, limit=4294441727), "none", "UNLIMITED"),
+        (replace(REQUEUED, limit=ENDLESS_MINUTES), "none", "UNLIMITED"),
         (replace(REQUEUED, states=frozenset({"RUNNING"}), start=T0 + 999, end=T0 + 21_039), str(GRANTED), "600"),
     ],
 )

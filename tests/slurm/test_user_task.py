@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
@@ -16,7 +18,15 @@ from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad
 from drainwise.slurm.node_agent import user_task
-from drainwise.slurm.node_agent.user_task import SHARED, UserTask, UserTaskResult, result_in, run_tasks
+from drainwise.slurm.node_agent.user_task import (
+    SHARED,
+    UserTask,
+    UserTaskResult,
+    WorkDirTask,
+    bring_to_work_dir,
+    result_in,
+    run_tasks,
+)
 
 NOW = 1_795_000_000
 
@@ -302,3 +312,121 @@ def test_the_newest_of_a_silent_jobs_checkpoints_counts(task: UserTask, tmp_path
     assert results(task)[-1][1].saved == 0, "a time to come is none"
     assert results(replace(task, shared=True))[-1][1].saved == 0, "whose file it is nobody can tell"
     assert results(replace(task, checkpoints=()))[-1][1].saved == 0
+
+
+def test_a_startd_in_a_place_that_its_user_may_not_see_costs_its_report(task: UserTask, mocker: MockerFixture) -> None:
+    really = os.open
+
+    def opened(path: str | bytes, *flags: int, dir_fd: int | None = None) -> int:
+        if path == "/proc/self/cwd":
+            raise PermissionError(errno.EACCES, "")
+        return really(path, *flags, dir_fd=dir_fd)
+
+    mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": ["self"]})
+    mocker.patch.object(os, "open", autospec=True, side_effect=opened)
+    found = results(replace(task, job="17", work_dir=b""))[-1]
+    assert found == ("0", UserTaskResult(refused="the glidein's files: permission denied"))
+
+
+RUN, ANOTHER = f"17@{NOW}", f"18@{NOW}"
+AD = SiteAd(True, NOW + 600)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    path = tmp_path / "home"
+    path.mkdir(exist_ok=True)
+    return path
+
+
+def brought(home: Path, notice: SiteAd | None = AD, **changed: Any) -> tuple[bool, str]:
+    """Bring a notice of job 17; nothing else is left in the directory."""
+    task = WorkDirTask(bytes(home), os.geteuid(), RUN, ".site.ad.17.n1", notice)
+    opened = len(os.listdir("/proc/self/fd"))
+    found = bring_to_work_dir(replace(task, **changed))
+    assert len(os.listdir("/proc/self/fd")) <= opened
+    return found
+
+
+def run_there(home: Path) -> str | None:
+    """Whose notice stands there; None without one."""
+    file = home / ".site.ad"
+    ad = parse_site_ad(file.read_bytes())[0] if file.exists() else None
+    return None if ad is None else ad.run
+
+
+def test_a_notice_is_brought_replaced_and_taken_away(home: Path) -> None:
+    assert brought(home, None) == (False, "")
+    assert brought(home) == (True, "") and run_there(home) == RUN
+    inode = (home / ".site.ad").stat().st_ino
+    assert brought(home) == (True, "") and (home / ".site.ad").stat().st_ino == inode, "it stands already"
+    assert brought(home, SiteAd(True, NOW + 900)) == (True, "")
+    assert parse_site_ad((home / ".site.ad").read_bytes())[0] == SiteAd(True, NOW + 900, RUN)
+    assert brought(home, run=ANOTHER) == (True, "") and run_there(home) == ANOTHER
+    assert brought(home, None) == (False, "") and os.listdir(home) == []
+
+
+@pytest.mark.parametrize(
+    ("stands", "alone", "notice", "left"),
+    [
+        (RUN, False, AD, None),
+        (ANOTHER, False, AD, ANOTHER),
+        (RUN, False, None, None),
+        (ANOTHER, False, None, ANOTHER),
+        (ANOTHER, True, None, None),
+    ],
+)
+def test_where_another_job_may_look_only_the_runs_own_notice_goes(
+    home: Path, stands: str, alone: bool, notice: SiteAd | None, left: str | None
+) -> None:
+    brought(home, run=stands)
+    assert brought(home, notice, alone=alone) == (False, "") and run_there(home) == left
+
+
+def test_the_same_directory_by_another_name_is_another_jobs_too(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(home)
+    (tmp_path / "other").mkdir()
+    none = (b"/none", b"\0", bytes(tmp_path / "other"))
+    assert brought(home, others=none) == (True, "")
+    assert brought(home, others=(*none, bytes(tmp_path / "link"))) == (False, "") and run_there(home) is None
+
+
+@pytest.mark.parametrize("made", ["file", "link", "hard link", "directory"])
+def test_what_somebody_has_there_is_left_alone_and_said(home: Path, tmp_path: Path, made: str) -> None:
+    """Whatever is to be brought or taken away."""
+    file, other = home / ".site.ad", tmp_path / "other"
+    why = {"file": "it names no run", "link": "symlink", "hard link": "hard link", "directory": "not a regular file"}
+    other.write_text("VACATE_DESIRED = True\n" + (f'SITE_AD_RUN = "{RUN}"\n' if made != "file" else ""))
+    if made == "file":
+        other.rename(file)
+    elif made == "link":
+        file.symlink_to(other)
+    elif made == "hard link":
+        file.hardlink_to(other)
+    else:
+        file.mkdir()
+    before = file.lstat()
+    said = f"WorkDir: .site.ad there is somebody's own ({why[made]}) and left alone"
+    assert brought(home) == (False, said) and brought(home, None) == (False, "")
+    assert file.lstat().st_ino == before.st_ino and os.listdir(home) == [".site.ad"]
+
+
+def test_who_was_stopped_between_two_steps_is_in_nobodys_way(home: Path) -> None:
+    """The new file has both names then, or its own alone."""
+    brought(home)
+    (home / ".site.ad.17.n1").hardlink_to(home / ".site.ad")
+    assert brought(home) == (True, "") and os.listdir(home) == [".site.ad"]
+    (home / ".site.ad.17.n1").write_text("half")
+    assert brought(home, SiteAd(True, NOW + 900)) == (True, "") and os.listdir(home) == [".site.ad"]
+    (home / ".site.ad.17.n1").mkdir()
+    assert brought(home) == (False, "WorkDir: .site.ad: EEXIST")
+    assert parse_site_ad((home / ".site.ad").read_bytes())[0] == SiteAd(True, NOW + 900, RUN)
+
+
+def test_no_place_of_the_users_own_gets_a_notice(home: Path, tmp_path: Path) -> None:
+    """Everybody's, a link, or none."""
+    (tmp_path / "link").symlink_to(home)
+    assert (
+        brought(home, uid=os.geteuid() + 1) == brought(tmp_path / "link") == brought(tmp_path / "none") == (False, "")
+    )
+    assert os.listdir(home) == []

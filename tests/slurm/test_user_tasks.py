@@ -209,7 +209,7 @@ def test_what_a_job_has_said_is_kept_until_it_is_looked_at_again(mocker: MockerF
     found, looks = after(UserTaskResult(refused="not sound", saved=100, fault="full"), NOW)
     assert looks == [True, True] and one.noted == [("11", "not sound"), ("11", "full")]
     assert (job.look_again, job.look_inside, job.reports) == (NOW + WORK_DIR_PERIOD, NOW + GLIDEIN_PERIOD, False)
-    assert (job.saved, job.saves_each, found.report) == (100, 0, None)
+    assert (job.saved, job.saves_each, found.report, job.is_glidein) == (100, 0, None, False)
     found, looks = after(UserTaskResult(saved=160), NOW + 1)
     assert looks == [False, False] and (job.saved, job.saves_each, job.refused) == (160, 60, "not sound")
     found, looks = after(UserTaskResult(TOLD, saved=160), NOW + GLIDEIN_PERIOD)

@@ -135,7 +135,7 @@ def read_processes(proc: str = "/proc") -> ProcessTable | None:
     now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS)
     stats: dict[int, bytes] = {}
     try:
-        with Held(posix.open(proc, _READ | posix.O_DIRECTORY)) as directory:
+        with Held(posix.open(proc, _READ)) as directory:
             for name in posix.listdir(directory):
                 if not name.isdigit():
                     continue
