@@ -9,7 +9,7 @@ import hashlib
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,12 @@ def on_its_way(pilot: Pilot, now: int, horizon: int) -> bool:
     return pilot.leaving and (pilot.lease_end is None or pilot.lease_end <= now + horizon)
 
 
+def on_their_way(pilots: Iterable[Pilot], now: int, horizon: int) -> list[Pilot]:
+    """Return the pilots whose cores come back without a new order, as in `on_its_way`; without those for a request."""
+    there = (one for one in pilots if one.deadline is not None or one.leaving or one.unanswered is not None)
+    return [one for one in there if not one.reserved and on_its_way(one, now, horizon)]
+
+
 def with_far_ends(snapshot: Snapshot, now: int, horizon: int) -> Snapshot:
     """Return the snapshot in which a lease that was shortened to end after `horizon` seconds is no order.
 
@@ -130,6 +136,14 @@ def require_whole(snapshot: Snapshot) -> None:
         runs.add(pilot.run)
 
 
+def users_of(pilots: Iterable[Pilot]) -> Mapping[str, Mapping[str, None]]:
+    """Return the users of each account with pilots, in the order in which they come; none where there are none."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for account, user in dict.fromkeys((one.account, one.user) for one in pilots):
+        found[account][user] = None
+    return found
+
+
 def _incomplete(what: str) -> PoolUnreachable:
     return PoolUnreachable(f"incomplete answer from the batch system: {what}")
 
@@ -142,14 +156,14 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     them it is rounded up, so that parts of a core of several accounts make a whole one. What goes for a request is less
     that its account holds beyond its quota, and nothing for those who wait.
     """
-    leaving, on_the_way, users = Counter[str](), 0, defaultdict[str, "dict[str, None]"](dict)
-    for pilot in snapshot.pilots:
-        users[pilot.account][pilot.user] = None
-        is_on_its_way = on_its_way(pilot, now, horizon)
+    leaving, going, users = Counter[str](), on_their_way(snapshot.pilots, now, horizon), users_of(snapshot.pilots)
+    reserved = [one for one in snapshot.pilots if one.reserved]
+    for pilot in (*going, *reserved):
         ends = pilot.lease_end if pilot.deadline is None else pilot.deadline
-        if is_on_its_way or (pilot.reserved and (ends is None or ends <= now + horizon)):
+        is_in_time = not pilot.reserved or ends is None or ends <= now + horizon
+        if is_in_time or on_its_way(pilot, now, horizon):
             leaving[pilot.account] += pilot.cores
-            on_the_way += 0 if pilot.reserved else pilot.cores
+    on_the_way = sum(one.cores for one in going)
     demand = sum(owed(account) for account in snapshot.accounts)
     own = sum(_in_whole_jobs(account, own_share(account)) for account in snapshot.accounts)
     below_share = whole_cores(own - snapshot.free_cores - on_the_way)
@@ -227,12 +241,11 @@ def _everything_of(what_if: WhatIf, snapshot: Snapshot, now: int, settings: Recl
     user = None if what_if.user is None else _named("user", what_if.user, {one.user for one in snapshot.pilots})
     account = what_if.account
     account = None if account is None else _named("account", account, {one.account for one in snapshot.pilots})
-    cores, users = Counter[str](), defaultdict[str, "dict[str, None]"](dict)
-    for pilot in snapshot.pilots:
-        is_theirs = user in {None, pilot.user} and account in {None, pilot.account}
-        if is_theirs and not pilot.reserved and not on_its_way(pilot, now, settings.horizon):
-            cores[pilot.account] += pilot.cores
-            users[pilot.account][pilot.user] = None
+    theirs = [one for one in snapshot.pilots if user in {None, one.user} and account in {None, one.account}]
+    theirs = [one for one in theirs if not one.reserved and not on_its_way(one, now, settings.horizon)]
+    cores, users = Counter[str](), users_of(theirs)
+    for one in theirs:
+        cores[one.account] += one.cores
     return tuple(Over(name, total, tuple(users[name]), total) for name, total in cores.items())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import CORES, DEVICES, Real, State, Whole
+from drainwise.reclaim.choose.problem import Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 
 MOST_ROUNDS = 2_000
@@ -235,9 +235,7 @@ class _Kind:
         """
         state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
         bound = (limits.binds == limit).any(axis=1) | (not self.barred)
-        rest, count = np.where(limits.binds >= 0, state.rest[limits.binds], np.inf), limits.counts[limits.binds]
-        allowed = np.column_stack([np.where(count == what, rest, np.inf).min(axis=1) for what in (CORES, DEVICES)])
-        barred = np.flatnonzero(bound[table.user])
+        allowed, barred = state.allowed(), np.flatnonzero(bound[table.user])
         barred = barred[(allowed.T[:, table.user[barred]] < table.spends.T[:, barred]).any(axis=0)]
         barred = barred[state.open(barred)]
         way = state.way[table.pilot[barred]]

@@ -232,4 +232,5 @@ def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: fl
     parts = tuple(parts)
     named = {one.pilot.run for part in parts for one in part.returns}
     named |= {order.pilot.run for part in parts for order in part.orders}
-    return tuple(one for one in pilots if one.asked > still_asked(one, demand) and one.run not in named)
+    asked = (one for one in pilots if one.asked)
+    return tuple(one for one in asked if one.asked > still_asked(one, demand) and one.run not in named)

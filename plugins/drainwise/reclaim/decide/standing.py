@@ -32,7 +32,7 @@ from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
-from drainwise.reclaim.quota import Balance, on_its_way
+from drainwise.reclaim.quota import Balance, on_their_way
 from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.room import DemandLeft, PlaceRoom, problem_of, room_for, rows_of
 from drainwise.reclaim.settings import ReclaimSettings
@@ -66,6 +66,9 @@ def withdrawals(
     that was cancelled is withdrawn in any case, as its deadline was that request's. Of one user's pilots those that
     save the most; how many cores that are comes from the sizes alone.
     """
+    standing = [one for one in snapshot.pilots if _stands(one, now)]
+    if not standing:
+        return ()
     cancelled, going, found = cancelled_runs(snapshot, history), Counter[str](), list[Withdrawal]()
     in_doubt = sum(one.cores for one in snapshot.pilots if one.unanswered is not None and not one.reserved)
     spare = whole_cores(balance.free + balance.leaving - in_doubt - balance.demand)
@@ -74,8 +77,7 @@ def withdrawals(
     over = ((one.name, max(0.0, one.cores_in_use - one.cores_owed)) for one in snapshot.accounts)
     beyond = {name: whole_cores(going[name] - cores) for name, cores in over}
     first = {one.name: (one.priority, one.name) for one in snapshot.accounts}
-    some = [one for one in snapshot.pilots if one.run in cancelled or one.run not in (needed or ())]
-    users = pilots_by_user(one for one in some if _stands(one, now))
+    users = pilots_by_user(one for one in standing if one.run in cancelled or one.run not in (needed or ()))
     for whose in sorted(users, key=lambda it: (first[it[0]], snapshot.user_priorities.get(it[1], 0.0), it[1])):
         if needed is None and not (spare or beyond[whose[0]] or cancelled):
             continue
@@ -107,8 +109,8 @@ def needed_runs(
     places at once stand together, as long as they are on no more places than these jobs need: a place that comes free
     elsewhere may be gone before the last of the set has left.
     """
-    there = [one for one in pilots if not one.reserved and on_its_way(one, now, settings.horizon)]
-    there = [one for one in there if any(name in kinds.facts.index for name, _ in one.returns())]
+    leaving = on_their_way(pilots, now, settings.horizon)
+    there = [one for one in leaving if any(name in kinds.facts.index for name, _ in one.returns())]
     there.sort(key=lambda one: (one.deadline or one.lease_end or 0, one.run))
     price = np.arange(len(there), dtype=float)
     every = np.ones(len(there), dtype=bool)
