@@ -217,40 +217,40 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     billed = np.ones(len(pilots))
     if settings.billing != CORES_ALONE:
         billed = np.array([settings.billing.each_core(one) for one in pilots], dtype=float)
-    found = _columns(facts, of_user, billed, now, settings)
-    curves = np.full((len(_NO_CURVE), len(pilots)), math.nan)
-    stated = ((row, one.report.exp_waste_curve) for row, one in enumerate(pilots) if one.report is not None)
-    for row, curve in stated:
-        if curve is not None and found.believed[row]:
-            curves[:, row] = _curve(curve)
-    return dataclasses.replace(found, cores=found.cores.astype(np.int64), curve=curves)
+    curves = np.full((3 * MOST_POINTS, len(pilots)), math.nan)
+    for row, one in enumerate(pilots):
+        if one.report is not None and one.report.exp_waste_curve is not None:
+            curves[:, row] = _curve(one)
+    found = _columns(facts, of_user, billed, curves, now, settings)
+    return dataclasses.replace(found, cores=found.cores.astype(np.int64))
 
 
 def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the values of one pilot at `now` (UNIX s); without numpy."""
-    of_user = _of_user(pilot.user, history)
-    found = _columns(_of_one(pilot), of_user, settings.billing.each_core(pilot), now, settings)
-    curve = pilot.report.exp_waste_curve if found.believed and pilot.report is not None else None
-    return found if curve is None else dataclasses.replace(found, curve=_curve(curve))
+    of_user, billed = _of_user(pilot.user, history), settings.billing.each_core(pilot)
+    return _columns(_of_one(pilot), of_user, billed, _curve(pilot), now, settings)
 
 
 def _of_user(user: str, history: History) -> tuple[float, float]:
     return doubt(history.trust.get(user)), history.broken.get(user, BROKEN_PROMISES)
 
 
-def _curve(text: str) -> Any:
-    points = curve_points(text) or ()  # the last one again and again
-    found = tuple(float(value) for point in (*points, *(points[-1:] * (MOST_POINTS - len(points)))) for value in point)
-    return found or _NO_CURVE
-
-
-_NO_CURVE: Any = (math.nan,) * 3 * MOST_POINTS
+def _curve(pilot: Pilot) -> tuple[float, ...]:
+    """Return the points of the curve that a pilot states, the last one again and again; no numbers for none."""
+    text = None if pilot.report is None else pilot.report.exp_waste_curve
+    points = (None if text is None else curve_points(text)) or ((math.nan,) * 3,)
+    return tuple(float(value) for point in (*points, *(points[-1:] * (MOST_POINTS - len(points)))) for value in point)
 
 
 def _columns(
-    it: SimpleNamespace, of_user: Sequence[Quantity], billed: Quantity, now: int, settings: ReclaimSettings
+    it: SimpleNamespace,
+    of_user: Sequence[Quantity],
+    billed: Quantity,
+    curve: Quantity,
+    now: int,
+    settings: ReclaimSettings,
 ) -> Columns:
-    """Return the columns but for the curves: of one pilot numbers, or arrays of many.
+    """Return the columns: of one pilot numbers, or arrays of many.
 
     of_user: doubt, and the probability of a broken promise. What the batch system tells of the next save is for a job
     that goes on until it has saved.
@@ -282,5 +282,5 @@ def _columns(
         next_save=where(following >= now, following, math.inf),
         writing=reported("checkpoint_seconds", math.inf),
         billed=billed,
-        curve=_NO_CURVE,
+        curve=where(believed, curve, (math.nan,) * len(curve) if isinstance(believed, bool) else math.nan),
     )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from drainwise.facts.cut_deadline import Claims, between
@@ -41,18 +41,6 @@ if TYPE_CHECKING:
     from drainwise.facts.waste import Quantity
     from drainwise.reclaim.choose.problem import Mask, Real
 
-FIGURES = (
-    "remaining",
-    "draining_waste",
-    "kill_waste",
-    "leave",
-    "leave_deadline",
-    "cut",
-    "cut_deadline",
-    "kill",
-    "commits",
-)
-"""Those of each pilot, in the order of `row_of_figures`."""
 _OFF_PER_DAY = 0.2
 """How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
 
@@ -144,6 +132,10 @@ class Figures:
         wastes = np.array((self.leave, self.cut, self.kill))
         way = (wastes + waits).argmin(axis=0), np.arange(len(self))
         return wastes[way], waits[way]
+
+
+FIGURES = tuple(one.name for one in fields(Figures))[4:]
+"""Those of each pilot, in the order of `row_of_figures`."""
 
 
 def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:

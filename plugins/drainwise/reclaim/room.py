@@ -205,8 +205,11 @@ def _served(
     for name, held in returning.items():
         if name in facts.index:
             back[facts.index[name]] += _matrix((held,), facts.resources)[0]
-    rooms = [(row, _at_places(facts, intended.get(kind.name, {}))) for row, kind in enumerate(facts.kinds)]
-    rooms = [(row, most) for row, most in rooms if most.any()]
+    rooms = [
+        (row, np.array([most.get(name, 0) for name in facts.index], dtype=float))
+        for row, kind in enumerate(facts.kinds)
+        if (most := intended.get(kind.name))
+    ]
     anywhere = np.full(len(facts.places), np.inf)
     for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):
         account, several = needs.account[row], int(needs.several[row])
@@ -232,15 +235,6 @@ def _served(
         closed[at] |= alone
         served.append((0 * at + row, at, here[at], from_free, takes - from_free))
     return DemandLeft(facts, jobs, owed, free + back, closed, Served(*map(np.concatenate, zip(*served))))
-
-
-def _at_places(facts: RoomFacts, jobs: Mapping[str, int]) -> Real:
-    """Return how many jobs each place may have at most: these by its name, no others."""
-    most = np.zeros(len(facts.places))
-    for name, number in jobs.items():
-        if name in facts.index:
-            most[facts.index[name]] = number
-    return most
 
 
 def jobs_on_places(fitting: Real, several: int, wanted: int) -> int:
