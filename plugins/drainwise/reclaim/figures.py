@@ -188,8 +188,9 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
         cut, cut_deadline = where(stated, found, cut), where(stated, moment, cut_deadline)
     commits = it.cores < 0
     if _any_of(saves(it)):
-        for end in after_saves(it, now):
-            moment = at_most(at_least(_rounded_up(end), earliest), limit)
+        writing, _, late = _saves(it)
+        for end in (it.next_save + writing + late, now + it.writing + _LEAST_LATE):  # of its own, and on demand
+            moment = at_most(at_least(_rounded_up(end + it.vacate), earliest), limit)
             saved = wasted_after_save(it, now, at_least(moment - it.vacate, now))
             commits = commits | (saved < cut)
             cut, cut_deadline = at_most(cut, saved), where(saved < cut, moment, cut_deadline)
@@ -285,12 +286,6 @@ def _saves(it: Columns) -> tuple[Quantity, Quantity, Quantity]:
     """Return how long one takes on demand (0 where that is not known), the time between two, how late one may come."""
     period = at_least(it.next_save - it.saved, 1.0)
     return where(it.writing < math.inf, it.writing, 0.0), period, at_least(period * _LATE_SAVE, _LEAST_LATE)
-
-
-def after_saves(it: Columns, now: int) -> tuple[Quantity, Quantity]:
-    """Return the first deadlines after a save of its own of each, and after one on demand; infinite for none."""
-    writing, _, late = _saves(it)
-    return it.next_save + writing + late + it.vacate, now + it.writing + _LEAST_LATE + it.vacate
 
 
 def wasted_after_save(it: Columns, now: int, stopped: Real) -> Quantity:

@@ -9,7 +9,7 @@ import hashlib
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -136,14 +136,6 @@ def require_whole(snapshot: Snapshot) -> None:
         runs.add(pilot.run)
 
 
-def users_of(pilots: Iterable[Pilot]) -> Mapping[str, Mapping[str, None]]:
-    """Return the users of each account with pilots, in the order in which they come; none where there are none."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for account, user in dict.fromkeys((one.account, one.user) for one in pilots):
-        found[account][user] = None
-    return found
-
-
 def _incomplete(what: str) -> PoolUnreachable:
     return PoolUnreachable(f"incomplete answer from the batch system: {what}")
 
@@ -156,7 +148,10 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     them it is rounded up, so that parts of a core of several accounts make a whole one. What goes for a request is less
     that its account holds beyond its quota, and nothing for those who wait.
     """
-    leaving, going, users = Counter[str](), on_their_way(snapshot.pilots, now, horizon), users_of(snapshot.pilots)
+    leaving, going = Counter[str](), on_their_way(snapshot.pilots, now, horizon)
+    users = defaultdict[str, "dict[str, None]"](dict)
+    for one in snapshot.pilots:
+        users[one.account][one.user] = None
     reserved = [one for one in snapshot.pilots if one.reserved]
     for pilot in (*going, *reserved):
         ends = pilot.lease_end if pilot.deadline is None else pilot.deadline
@@ -243,9 +238,10 @@ def _everything_of(what_if: WhatIf, snapshot: Snapshot, now: int, settings: Recl
     account = None if account is None else _named("account", account, {one.account for one in snapshot.pilots})
     theirs = [one for one in snapshot.pilots if user in {None, one.user} and account in {None, one.account}]
     theirs = [one for one in theirs if not one.reserved and not on_its_way(one, now, settings.horizon)]
-    cores, users = Counter[str](), users_of(theirs)
+    cores, users = Counter[str](), defaultdict[str, "dict[str, None]"](dict)
     for one in theirs:
         cores[one.account] += one.cores
+        users[one.account][one.user] = None
     return tuple(Over(name, total, tuple(users[name]), total) for name, total in cores.items())
 
 

@@ -206,9 +206,9 @@ def _served(
         if name in facts.index:
             back[facts.index[name]] += _matrix((held,), facts.resources)[0]
     rooms = [
-        (row, np.array([most.get(name, 0) for name in facts.index], dtype=float))
+        (row, np.array([at_place.get(name, 0) for name in facts.index], dtype=float))
         for row, kind in enumerate(facts.kinds)
-        if (most := intended.get(kind.name))
+        if (at_place := intended.get(kind.name))
     ]
     anywhere = np.full(len(facts.places), np.inf)
     for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):

@@ -300,10 +300,7 @@ def usable(freed: Iterable[Pilot], jobs: Iterable[WaitingJobs]) -> int:
     """
     nodes: Counter[str] = Counter()
     for pilot in freed:
-        for one in pilot.pieces:
-            nodes[one.node] += one.holds.cores
-        if not pilot.pieces:
-            nodes[pilot.node] += pilot.cores
+        nodes.update({node: pilot.cores_on((node,)) for node in pilot.nodes})
     return usable_cores([Hole(cores, divisible=True) for cores in nodes.values()], jobs)
 
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Optional
 
 import numpy as np
 
@@ -38,8 +37,6 @@ from drainwise.reclaim.room import DemandLeft, PlaceRoom, problem_of, room_for, 
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
 
-Needed = Optional[Collection[str]]
-"""The runs whose room waiting jobs use; None where that is not known, and cores are counted."""
 _Groups = list[tuple[list[int], list[int]]]
 """Of one user rows of pilots with orders, and those that go in their place."""
 _Replaced = list[tuple[UserPlan, list[Withdrawal]]]
@@ -56,7 +53,12 @@ def _stands(pilot: Pilot, now: int) -> bool:
 
 
 def withdrawals(
-    snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History, needed: Needed = None
+    snapshot: Snapshot,
+    balance: Balance,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    needed: Collection[str] | None = None,
 ) -> tuple[Withdrawal, ...]:
     """Return the orders to withdraw at `now` (UNIX s); the best priority comes first.
 
@@ -88,7 +90,10 @@ def withdrawals(
         if needed is None:
             of = ordered.figures.columns
             price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
-            stays[others] = _cheapest(sizes[others], price, float(sizes[others].sum() - max(spare, left)))
+            # As few cores as can be by facts, of those the cheapest: which of the orders stand is what is chosen.
+            size, rest = sizes[others].astype(float), float(sizes[others].sum() - max(spare, left))
+            rows, limits = whole_pilots(size, 0 * sizes[others], 0 * size, price), _limits([[0]], [_ENDLESS])
+            stays[others] = plan_cores(rows, limits, rest, Rules(idle=0.0)).gone
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
         for row in np.flatnonzero(~stays).tolist():
@@ -247,16 +252,6 @@ def _by_cores(users: Sequence[_User], cycle: int) -> _Replaced:
             replaced.append(_part(user, within))
             cycle -= replaced[-1][0].cores_given
     return replaced
-
-
-def _cheapest(sizes: Whole, price: Real, cores: float) -> Mask:
-    """Return the pilots of one user that go for so many cores: as few as can be by facts, of those the cheapest.
-
-    Those with orders count as any other: which of them stand is what is chosen.
-    """
-    each = sizes.astype(float)
-    rows = whole_pilots(each, 0 * sizes, 0 * each, price)
-    return plan_cores(rows, _limits([[0]], [_ENDLESS]), cores, Rules(idle=0.0)).gone
 
 
 def _limits(binds: Sequence[Sequence[int]], most: Sequence[float]) -> Limits:
