@@ -284,9 +284,9 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
         limits = _limits([(0, -1), (0, 1)], [user.sizes[rows[stands]].sum(), min(cycle, user.allowed)])
         state = _state(here, some, stands, (~stands).astype(int), price, limits)
         at, jobs, of_sets = state.problem.rows.place, state.served.tolist(), state.jobs[:, mine.needs.several > 1]
-        price[stands & np.isin(at, [*np.nonzero(of_sets)[0], *(mine.index.get(name, -1) for name in shared)])] = 0
+        state.price[stands & np.isin(at, [*np.nonzero(of_sets)[0], *(mine.index.get(name, -1) for name in shared)])] = 0
         cost, looks = state.cost(), 5 + _LOOKS * user.count // count
-        found = choose(state.problem, price, looks, state)
+        found = choose(state.problem, state.price, looks, state)
         old, new = stands & ~found.gone, found.gone & ~stands
         if not new.any() or found.cost() >= cost or found.served.tolist() != jobs:
             continue
