@@ -133,9 +133,8 @@ class _Numbers:
     """The values of one report as `rules_of` takes them."""
 
     def __init__(self, report: PilotReport) -> None:
-        for name in PilotReport.__match_args__:
-            value = getattr(report, name)
-            setattr(self, name, _UNKNOWN if value is None else value)
+        values = {name: getattr(report, name) for name in PilotReport.__match_args__}
+        vars(self).update({name: _UNKNOWN if value is None else value for name, value in values.items()})
         self.returned_cores = report.returned_cores or 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import CORES, DEVICES, Real, State, Whole
+from drainwise.reclaim.choose.problem import Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 
 MOST_ROUNDS = 2_000
@@ -238,8 +238,9 @@ class _Kind:
         bound = (limits.binds == limit).any(axis=1) | (not self.is_refused)
         self.is_refused = True
         allowed = state.allowed()
-        above = [allowed[table.user, what] < table.spends[:, what] for what in (CORES, DEVICES)]
-        barred = np.flatnonzero(bound[table.user] & ~state.barred & (above[0] | above[1]))
+        low = bound & (allowed < state.problem.largest).any(axis=1)
+        barred = np.flatnonzero(low[table.user] & ~state.barred)
+        barred = barred[(allowed[table.user[barred]] < table.spends[barred]).any(axis=1)]
         barred = barred[state.open(barred)]
         way = state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)

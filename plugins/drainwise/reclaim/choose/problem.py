@@ -53,6 +53,13 @@ class Rows:
         return len(self.pilot)
 
 
+def largest_of(rows: Rows, users: int) -> Real:
+    """Return the most cores and devices that a row of each user spends, users × 2."""
+    found = np.zeros((users, 2))
+    np.maximum.at(found, rows.user, rows.spends)
+    return found
+
+
 def whole_pilots(cores: Real, user: Whole, loss: Real, claim: Real) -> Rows:
     """Return rows of n pilots that go as a whole, one each, on one place that has cores alone; as in `Rows`."""
     every = np.arange(len(cores))
@@ -190,6 +197,11 @@ class Problem:
     def home(self) -> Whole:
         """The place of each row, n; of one on several places the first, of one on none any."""
         return np.append(self.rows.place, -1)[self.pieces_of[:-1]]
+
+    @cached_property
+    def largest(self) -> Real:
+        """The most cores and devices of a row of each user, U × 2."""
+        return largest_of(self.rows, len(self.limits.rank))
 
     @cached_property
     def has_ways(self) -> bool:
