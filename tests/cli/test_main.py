@@ -203,8 +203,8 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         program = (
             "import sys, types\nfrom drainwise.cli import main as m\n"
             "from drainwise.cli.command_line.options import Command\n"
-            "m.importlib = types.SimpleNamespace(import_module=lambda name: types.SimpleNamespace(\n"
-            "    COMMAND=Command('x', run=lambda args: print('x' * 100000) or 0)))\n"
+            "m.load = lambda name: types.SimpleNamespace(\n"
+            "    COMMAND=Command('x', run=lambda args: print('x' * 100000) or 0))\n"
             "sys.exit(m.main(['status']))"
         )
         shown = subprocess.run(

@@ -130,7 +130,7 @@ DISORDERS = {
         replace(NODE, running=NODE.running[:1]),
         "running",
         MISSING,
-        "condor_on -startd",
+        "condor_on -startd   # one that was restarted just now starts by itself",
     ),
     "no answer": (changed(fault="condor_status did not answer"), "running", MISSING, "did not answer"),
     "an agent that does not run": (

@@ -158,20 +158,44 @@ def test_a_deadline_after_the_end_of_the_lease_is_no_order(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("vacate", "requeue", "can", "order"),
-    [
-        ("requeue", True, "1", "scontrol requeue 12"),
-        ("requeue", False, "1", "scancel 12"),
-        ("requeue", True, "0", "scancel 12"),
-        ("cancel", True, "1", "scancel 12"),
-    ],
+    ("requeue", "can", "order"),
+    [(True, "1", "scontrol requeue 12"), (False, "1", "scancel 12"), (True, "0", "scancel 12")],
 )
-def test_a_run_that_ends_now_waits_again_where_all_let_it(
-    tmp_path: Path, vacate: str, requeue: bool, can: str, order: str
-) -> None:
-    _, given = programs(tmp_path, {**JOB, "requeue": can}, scontrol=GONE)
-    SlurmOrders(SlurmCommands(str(tmp_path)), vacate).end_now(RUN, "wanted", requeue)
+def test_a_run_that_ends_now_waits_again_where_all_let_it(tmp_path: Path, requeue: bool, can: str, order: str) -> None:
+    orders, given = programs(tmp_path, {**JOB, "requeue": can}, scontrol=GONE)
+    orders.end_now(RUN, "wanted", requeue)
     assert [line.partition(" jobid")[0] for line in given()] == ["sacctmgr --immediate modify job where", order]
+
+
+def test_a_run_is_requeued_with_the_limit_that_it_was_granted(tmp_path: Path) -> None:
+    """Its limit first; known from the order, or, to an agent that began since, from its record."""
+    goes = f'case "$*" in *EndTime*) echo {DEADLINE} > {{bin}}/end;; requeue*) {GONE};; esac'
+    asked = ["scontrol update JobId=12 TimeLimit=600", "scontrol requeue 12"]
+    orders, given = programs(tmp_path, scontrol=goes, scancel="")
+    orders.shorten(RUN, DEADLINE, "wanted")
+    orders.warn(RUN)
+    orders.requeue(RUN)
+    assert given() == [WRITTEN, SET, "scancel --signal=TERM 12", *asked]
+    (tmp_path / "given").unlink()
+    orders, given = programs(tmp_path, scontrol=goes, scancel="")
+    (tmp_path / "end").write_text(f"{DEADLINE}\n")
+    (tmp_path / "record").write_text(f"{RECORD}\n")
+    orders.requeue(RUN)
+    assert given() == asked
+
+
+@pytest.mark.parametrize(("requeue", "record", "why"), [("1", "", "who shortened it"), ("0", RECORD, "its owner")])
+@pytest.mark.parametrize("what", ["warn", "requeue"])
+def test_no_run_is_requeued_that_no_order_shortened_or_whose_owner_does_not_let_it(
+    tmp_path: Path, requeue: str, record: str, why: str, what: str
+) -> None:
+    """An owner who shortens a lease means it to end."""
+    orders, given = programs(tmp_path, {**JOB, "requeue": requeue})
+    (tmp_path / "end").write_text(f"{DEADLINE}\n")
+    (tmp_path / "record").write_text(f"{record}\n")
+    with pytest.raises(ActionRefused, match=why):
+        getattr(orders, what)(RUN)
+    assert given() == []
 
 
 def test_a_run_that_goes_on_after_it_was_ended_has_not_answered(tmp_path: Path) -> None:

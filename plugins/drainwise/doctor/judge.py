@@ -120,7 +120,7 @@ def _running(facts: MachineFacts) -> Iterator[Finding]:
     for one in facts.batch:
         missing = [name for name in one.daemons if name not in names]
         if missing:
-            why = f"{', '.join(missing)} should run here and does not"
+            why = f"{', '.join(missing)} should run here and {'does' if len(missing) == 1 else 'do'} not"
             yield Finding(MISSING, "running", why, _start(missing[0], names))
         if one.fault:
             yield Finding(MISSING, "running", f"{one.title} does not answer: {one.fault}")
@@ -132,7 +132,9 @@ def _start(daemon: str, running: Collection[str]) -> str:
     """Return the command that starts a daemon where these run: those of HTCondor are started by its master."""
     if not daemon.startswith("condor_"):
         return f"systemctl start {daemon}"
-    return f"condor_on -{daemon[len('condor_') :]}" if "condor_master" in running else "systemctl start condor"
+    if "condor_master" not in running:
+        return "systemctl start condor"
+    return f"condor_on -{daemon[len('condor_') :]}   # one that was restarted just now starts by itself"
 
 
 def _allowed(facts: MachineFacts) -> Iterator[Finding]:

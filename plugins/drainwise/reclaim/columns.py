@@ -68,6 +68,15 @@ class ClaimedValues(NamedTuple):
     add_final_exp_waste: float
 
 
+class Saves(NamedTuple):
+    """What a pilot has saved, as `Columns` has it: last, restart, following (next_save) and writing."""
+
+    last: float
+    restart: float
+    following: float
+    writing: float
+
+
 @dataclass(frozen=True)
 class Columns:
     """The batch system's facts and the claimed values of `ClaimedValues`, in its units; 0 for a pilot not believed.
@@ -79,7 +88,7 @@ class Columns:
     saved: until when its work is saved, UNIX s, its start where it is not: by its batch system, or by itself. restart:
     core-seconds to begin again from there. next_save: when the next save should begin, UNIX s; infinite where that is
     not known. writing: s that one on demand takes, infinite where it makes none. billed: what the site bills for each
-    core, with all that the pilot holds.
+    core, with all that the pilot holds. least_grace: its share of `ReclaimSettings.min_grace`, s.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
     lost core-seconds of each point of `pilotad.waste_curve`, one row after the other, NaN where it states none.
     """
@@ -107,6 +116,7 @@ class Columns:
     next_save: Real
     writing: Real
     billed: Real
+    least_grace: Real
     curve: Real
 
     def __len__(self) -> int:
@@ -168,7 +178,7 @@ def _claims(it: Any, now: int, heartbeat_limit: int) -> tuple[ClaimedValues, Qua
     return claims, believed, seen
 
 
-_OF_PILOT = "cores", "started", "lease_end", "contradictory", "vacate", "returned", "saved", "next_save"
+_OF_PILOT = "cores", "started", "lease_end", "contradictory", "vacate", "returned", "saved", "next_save", "lead"
 _OF_REPORT = (
     *("heartbeat", "used_cpu", "last_job_start", "first_exp_job_end", "last_exp_job_end", "last_max_job_end"),
     *("add_uncom_time", "add_final_exp_waste", "priority_factor", "can_postpone_last_job", "returned_cores"),
@@ -242,6 +252,30 @@ def _curve(pilot: Pilot) -> tuple[float, ...]:
     return tuple(float(value) for point in (*points, *(points[-1:] * (MOST_POINTS - len(points)))) for value in point)
 
 
+def saves_of(pilot: Pilot, now: int, heartbeat_limit: int) -> Saves | None:
+    """Return what a pilot has saved at `now` (UNIX s), None where it is not known to save anything."""
+    it = _of_one(pilot)
+    found = _saves(it, _claims(it, now, heartbeat_limit)[1], now)
+    return None if found == (pilot.started, 0, math.inf, math.inf) else found
+
+
+def _saves(it: SimpleNamespace, believed: Quantity, now: int) -> Saves:
+    """Return what is saved; believed: whether what reports say counts.
+
+    What the batch system tells of the next save is for a job that goes on until it has saved.
+    """
+    said = where(believed & is_known(it.last_checkpoint), it.last_checkpoint, 0)
+    saved = at_least(at_most(at_least(_known(it.saved, 0), said), now), it.started)
+    following = where(believed & is_known(it.next_checkpoint), it.next_checkpoint, it.next_save)
+    restart = where(believed & is_known(it.last_checkpoint), _known(it.restart_cost, 0), 0)
+    return Saves(
+        saved,
+        at_most(restart, it.cores * at_least(saved - it.started, 0)),
+        where(following >= now, following, math.inf),
+        where(believed, _known(it.checkpoint_seconds, math.inf), math.inf),
+    )
+
+
 def _columns(
     it: SimpleNamespace,
     of_user: Sequence[Quantity],
@@ -250,20 +284,14 @@ def _columns(
     now: int,
     settings: ReclaimSettings,
 ) -> Columns:
-    """Return the columns: of one pilot numbers, or arrays of many.
+    """Return the columns: of one pilot numbers, or arrays of many; of_user: doubt, probability of a broken promise.
 
-    of_user: doubt, and the probability of a broken promise. What the batch system tells of the next save is for a job
-    that goes on until it has saved.
+    The least time to drain is the lead of its warning for who is requeued and says nothing, but where the deadline is
+    fixed, so that no other is to be found.
     """
     said, believed, seen = _claims(it, now, settings.heartbeat_limit)
-
-    def reported(name: str, other: Quantity) -> Quantity:
-        return where(believed & is_known(getattr(it, name)), getattr(it, name), other)
-
-    saved = at_most(at_least(_known(it.saved, 0.0), reported("last_checkpoint", 0.0)), now)
-    saved, following = at_least(saved, it.started), reported("next_checkpoint", it.next_save)
-    restart = where(is_known(it.last_checkpoint), reported("restart_cost", 0.0), 0.0)
-    priority = at_least(reported("priority_factor", 0.0), -_HIGHEST_PRIORITY)
+    saves, is_fixed = _saves(it, believed, now), settings.min_grace == settings.grace
+    priority = at_least(where(believed, _known(it.priority_factor, 0.0), 0.0), -_HIGHEST_PRIORITY)
     return Columns(
         cores=it.cores,
         started=it.started,
@@ -277,10 +305,11 @@ def _columns(
         drains=it.drains > 0,
         broken=of_user[1],
         seen=seen,
-        saved=saved,
-        restart=at_most(restart, it.cores * at_least(saved - it.started, 0.0)),
-        next_save=where(following >= now, following, math.inf),
-        writing=reported("checkpoint_seconds", math.inf),
+        saved=saves.last,
+        restart=saves.restart,
+        next_save=saves.following,
+        writing=saves.writing,
         billed=billed,
+        least_grace=at_most(where(believed | is_fixed, math.inf, _known(it.lead, math.inf)), settings.min_grace),
         curve=where(believed, curve, (math.nan,) * len(curve) if isinstance(believed, bool) else math.nan),
     )

@@ -239,8 +239,8 @@ def _in_glideins(task: UserTask, before: UserTaskResult, pids: Sequence[str]) ->
         directories = _local_directories(pids)
         report = read_glideins(directories, task.uid, task.cores or 1, task.started, int(time.time()))
     except RefusedFile as refused:
-        return replace(before, refused=before.refused or f"the glidein's files: {refused.reason}", in_work_dir=False)
-    return replace(before, report=report or before.report, in_work_dir=False)
+        return replace(before, refused=before.refused or f"the glidein's files: {refused.reason}")
+    return before if report is None else replace(before, report=report, in_work_dir=False)
 
 
 def _local_directories(pids: Sequence[str]) -> Generator[int, None, None]:
