@@ -154,10 +154,7 @@ def _claims(it: Any, now: int, heartbeat_limit: int) -> tuple[ClaimedValues, Qua
     """
     wrong, gap = it.contradictory > 0, False
     for holds, standing, _ in rules_of(it, it.seen > 0, now, heartbeat_limit, it.started, it.cores + it.returned):
-        if standing == INCOMPLETE:
-            gap = gap | holds
-        else:
-            wrong = wrong | holds
+        wrong, gap = (wrong, gap | holds) if standing == INCOMPLETE else (wrong | holds, gap)
     sound = negated(wrong)
     believed, seen = sound & negated(gap), sound & gap & (it.seen > 0) & negated(is_known(it.last_exp_job_end))
     counts = believed | seen
@@ -179,11 +176,7 @@ def _claims(it: Any, now: int, heartbeat_limit: int) -> tuple[ClaimedValues, Qua
 
 
 _OF_PILOT = "cores", "started", "lease_end", "contradictory", "vacate", "returned", "saved", "next_save", "lead"
-_OF_REPORT = (
-    *("heartbeat", "used_cpu", "last_job_start", "first_exp_job_end", "last_exp_job_end", "last_max_job_end"),
-    *("add_uncom_time", "add_final_exp_waste", "priority_factor", "can_postpone_last_job", "returned_cores"),
-    *("last_checkpoint", "next_checkpoint", "checkpoint_seconds", "restart_cost"),
-)
+_OF_REPORT = tuple(name for name in PilotReport.__match_args__ if name not in {"exp_waste_curve", "source"})
 _NAMES = *_OF_PILOT, *_OF_REPORT, "seen", "stops_before", "drains"
 _of_pilot, _of_report = attrgetter(*_OF_PILOT), attrgetter(*_OF_REPORT)
 _SILENT = PilotReport(-(1 << 62))  # as good as none: it is stale
@@ -305,10 +298,7 @@ def _columns(
         drains=it.drains > 0,
         broken=of_user[1],
         seen=seen,
-        saved=saves.last,
-        restart=saves.restart,
-        next_save=saves.following,
-        writing=saves.writing,
+        **dict(zip(("saved", "restart", "next_save", "writing"), saves)),
         billed=billed,
         least_grace=at_most(where(believed | is_fixed, math.inf, _known(it.lead, math.inf)), settings.min_grace),
         curve=where(believed, curve, (math.nan,) * len(curve) if isinstance(believed, bool) else math.nan),

@@ -148,17 +148,14 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     them it is rounded up, so that parts of a core of several accounts make a whole one. What goes for a request is less
     that its account holds beyond its quota, and nothing for those who wait.
     """
-    leaving, going = Counter[str](), on_their_way(snapshot.pilots, now, horizon)
-    users = defaultdict[str, "dict[str, None]"](dict)
-    for one in snapshot.pilots:
-        users[one.account][one.user] = None
-    reserved = [one for one in snapshot.pilots if one.reserved]
-    for pilot in (*going, *reserved):
+    leaving, on_the_way, users = Counter[str](), 0, defaultdict[str, "dict[str, None]"](dict)
+    for pilot in snapshot.pilots:
+        users[pilot.account][pilot.user] = None
+        is_on_its_way = on_its_way(pilot, now, horizon)
         ends = pilot.lease_end if pilot.deadline is None else pilot.deadline
-        is_in_time = not pilot.reserved or ends is None or ends <= now + horizon
-        if is_in_time or on_its_way(pilot, now, horizon):
+        if is_on_its_way or (pilot.reserved and (ends is None or ends <= now + horizon)):
             leaving[pilot.account] += pilot.cores
-    on_the_way = sum(one.cores for one in going)
+            on_the_way += 0 if pilot.reserved else pilot.cores
     demand = sum(owed(account) for account in snapshot.accounts)
     own = sum(_in_whole_jobs(account, own_share(account)) for account in snapshot.accounts)
     below_share = whole_cores(own - snapshot.free_cores - on_the_way)
