@@ -283,7 +283,8 @@ def _columns(
     fixed, so that no other is to be found.
     """
     said, believed, seen = _claims(it, now, settings.heartbeat_limit)
-    saves, is_fixed = _saves(it, believed, now), settings.min_grace == settings.grace
+    saves: dict[str, Any] = dict(zip(("saved", "restart", "next_save", "writing"), _saves(it, believed, now)))
+    is_fixed = settings.min_grace == settings.grace
     priority = at_least(where(believed, _known(it.priority_factor, 0.0), 0.0), -_HIGHEST_PRIORITY)
     return Columns(
         cores=it.cores,
@@ -298,7 +299,7 @@ def _columns(
         drains=it.drains > 0,
         broken=of_user[1],
         seen=seen,
-        **dict(zip(("saved", "restart", "next_save", "writing"), saves)),
+        **saves,
         billed=billed,
         least_grace=at_most(where(believed | is_fixed, math.inf, _known(it.lead, math.inf)), settings.min_grace),
         curve=where(believed, curve, (math.nan,) * len(curve) if isinstance(believed, bool) else math.nan),
