@@ -130,7 +130,7 @@ def _decides_nothing(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return ast.unparse(node.test) == "TYPE_CHECKING"
     if isinstance(node, ast.Assign):
-        return ast.unparse(node.targets[0]) == "__all__"
+        return ast.unparse(node.targets[0]) in {"__all__", "TYPE_CHECKING"}
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _decides_nothing(node.value)
     return isinstance(node, ast.JoinedStr)

@@ -82,7 +82,7 @@ def test_the_same_seed_draws_the_same_faults(tree: Path) -> None:
 
 def test_what_decides_nothing_has_no_fault(tmp_path: Path) -> None:
     """Texts, types, names, decorators and what only types need."""
-    source = '"""1."""\n__all__ = ["f"] + ["g"]\nif TYPE_CHECKING:\n    X = 1\n\n\n'
+    source = '"""1."""\n__all__ = ["f"] + ["g"]\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n    X = 1\n\n\n'
     source += '@cache(size=1)\ndef f(x: "A[1]") -> "A[2]":\n    """2."""\n    print(3 + 4)\n    log.info(f"{x + 5}")\n'
     assert listed(tmp_path / "module.py", source) == []
 

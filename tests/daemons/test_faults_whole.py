@@ -171,7 +171,7 @@ def is_found_and_helped(admin: Admin, fault: Fault) -> None:
         return re.search(fault.says, found[0]) is not None
 
     admin.site.wait_for(is_named, SECONDS, fault.says)
-    assert f"\nnext: {fault.next}" in found[0]
+    assert f"\nnext: {fault.next}" in found[0] and "\nthen: drainwise doctor" in found[0]
     types_next(admin, found[0], fault.machine)
     is_sound(admin)
 
@@ -194,6 +194,12 @@ def is_sound(admin: Admin) -> None:
             SECONDS,
             f"{machine} in order",
         )
+
+
+def is_perfect(admin: Admin, system: str) -> None:
+    """On each machine both end with 0, and nothing is found."""
+    for machine in admin.site.machines:
+        assert "0 dangerous, 0 missing" in admin.types(f"drainwise check {system} && drainwise doctor", machine)
 
 
 @pytest.fixture
@@ -248,8 +254,7 @@ def test_slurm(cluster: Admin) -> None:
     """Before, between and after, nothing is to be mended on any machine; `check` says the same."""
     is_sound(cluster)
     assert '"version"' in cluster.types("scontrol show node node1 | grep Extra=")
-    for machine in cluster.site.machines:
-        assert "0 dangerous, 0 missing" in cluster.types("drainwise check slurm && drainwise doctor", machine)
+    is_perfect(cluster, "slurm")
     for fault in in_turn(SLURM | SINCE_25_05 if cluster.site.release == "sid" else SLURM):
         is_found_and_helped(cluster, fault)
 
@@ -258,7 +263,6 @@ def test_slurm(cluster: Admin) -> None:
 def test_htcondor(pool: Admin) -> None:
     """On a node there is no site file, and on some releases no bindings of use."""
     is_sound(pool)
-    for machine in (CENTRAL, "node2"):
-        assert "0 dangerous, 0 missing" in pool.types("drainwise check htcondor && drainwise doctor", machine)
+    is_perfect(pool, "htcondor")
     for fault in in_turn(CONDOR):
         is_found_and_helped(pool, fault)

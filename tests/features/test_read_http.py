@@ -173,6 +173,22 @@ def test_an_unchanged_value_is_revalidated_by_its_tag_and_not_sent_again(raw: Ca
     assert "If-None-Match" in server.requests[1]
 
 
+def test_a_tag_that_changes_without_its_value_is_the_next_one_asked_with(raw: Callable[..., RawServer]) -> None:
+    """Without a new one the old one stands."""
+    tags = iter(['ETag: "v2"', "X: 1", "X: 1"])
+
+    def answer(request: str) -> bytes:
+        if "If-None-Match" in request:
+            return f"HTTP/1.1 304 Not Modified\r\n{next(tags)}\r\n\r\n".encode()
+        return ok(b"300\n", 'ETag: "v1"')
+
+    server = raw(answer)
+    reader = HttpReader(server.url, Clock(), PATIENT)
+    assert [reader.decimal("hs06") for _ in range(4)] == [300] * 4
+    asked = [line for request in server.requests for line in request.splitlines() if line.startswith("If-")]
+    assert asked == ['If-None-Match: "v1"', 'If-None-Match: "v2"', 'If-None-Match: "v2"']
+
+
 def test_without_a_tag_the_modification_date_revalidates(raw: Callable[..., RawServer]) -> None:
     date = "Sat, 21 Nov 2026 10:00:00 GMT"
 

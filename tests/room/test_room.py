@@ -54,6 +54,11 @@ def test_a_job_that_can_run_nowhere_costs_nobody_anything() -> None:
     assert (made.jobs, made.missing) == ({}, {"nowhere": 5})
 
 
+def test_where_all_places_close_there_is_no_room_where_a_job_is_planned() -> None:
+    planned = replace(kind("k", 1, 4), at=frozenset({"n"}))
+    assert demand_left(room_facts((planned,), ()), {"group_b": ENDLESS}, {}).jobs.tolist() == [1]
+
+
 def test_a_job_that_waits_where_nobody_can_give_cores_back_stays_unserved() -> None:
     """All of those over their share are ordered to leave already, say."""
     made = Pool((kind("k", 2, 4),), (place("n", FULL),), (), users=()).made()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.pool.clocks import wrong_clock
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.slurm.setup.check import exemption_before_others, given_twice, judge
@@ -31,6 +32,7 @@ CONF, OURS = "/etc/slurm/slurm.conf", "/etc/slurm/drainwise.conf"
     [
         ("Munge encode failed: Failed to access socket", "n1", "munge", "systemctl start munge"),
         ("slurm_load_ctl_conf error: Protocol authentication error", "n1", "munge", "scp root@central:/etc/munge"),
+        (str(wrong_clock("40 s ahead of", "slurmctld's")), "n1", "clock", "timedatectl set-ntp true"),
         ("scontrol did not answer within 5 s", "central.site.test", "slurmctld", "systemctl start slurmctld"),
         ("Unable to contact slurm controller", "n1", "slurmctld", "systemctl start slurmctld   # on central"),
     ],

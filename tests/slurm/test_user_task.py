@@ -181,14 +181,19 @@ def test_no_report_is_read_without_cores(task: UserTask, tmp_path: Path) -> None
     """Neither there nor in the WorkDir."""
     report(tmp_path / JOB_STATUS, 3)
     report(tmp_path / "home", 5)
-    assert results(replace(task, cores=None)) == [("0", UserTaskResult(None, "", ""))]
+    assert results(replace(task, cores=0)) == [("0", UserTaskResult(None, "", ""))]
 
 
-def test_without_a_report_in_jobstatus_that_of_the_work_dir_counts(task: UserTask, tmp_path: Path) -> None:
+def test_without_a_report_in_jobstatus_that_of_the_work_dir_counts(
+    task: UserTask, tmp_path: Path, mocker: MockerFixture
+) -> None:
     report(tmp_path / "home", 5)
     first, second = results(task)
     assert first[1].report is None and second[1].report is not None
     assert (second[0], second[1].report.used_cpu, second[1].in_work_dir) == ("0", 5, True)
+    looked = mocker.patch.object(user_task, "startds", autospec=True)
+    assert results(replace(task, job="17")) == [first, second], "whoever reports in either is no glidein"
+    looked.assert_not_called()
 
 
 def test_what_an_earlier_job_left_in_the_work_dir_is_no_report(task: UserTask, tmp_path: Path) -> None:
@@ -246,7 +251,7 @@ def test_the_notice_comes_and_goes(task: UserTask, tmp_path: Path) -> None:
     """In $JOBSTATUS, whether a report is wanted or not."""
     file = tmp_path / JOB_STATUS / ".site.ad"
     ad = SiteAd(True, NOW + 600)
-    results(replace(task, notice=ad, cores=None))
+    results(replace(task, notice=ad, cores=0))
     assert parse_site_ad(file.read_bytes())[0] == ad
     results(task)
     assert not file.exists()
@@ -274,8 +279,11 @@ def test_a_notice_that_cannot_be_put_is_a_fault_and_the_report_is_read(task: Use
 
 def test_every_task_has_its_result(task: UserTask) -> None:
     """Also where there are more than are sent at a time."""
-    many = [replace(task, work_dir=b"")] * 40
-    assert [key for key, _ in results(*many)] == [str(number) for number in range(40)]
+    sent: list[bytes] = []
+    run_tasks({str(number): replace(task, work_dir=b"") for number in range(40)}, sent.append)
+    assert [[result_in(line)[0] for line in lines.splitlines()] for lines in sent] == [
+        [str(number) for number in range(begin, min(begin + 16, 40))] for begin in (0, 16, 32)
+    ]
 
 
 def test_the_newest_of_a_silent_jobs_checkpoints_counts(task: UserTask, tmp_path: Path) -> None:

@@ -5,15 +5,23 @@ Run as a program it prints what tests/reclaim/decisions.txt holds.
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
+from drainwise.common.run_times import RunTimes
+from drainwise.facts.clients import PROFILES
+from drainwise.facts.errors import UsageError
+from drainwise.facts.scope_rules import ScopeRules
+from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.values import curve_text
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.billing import Billing
 from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
@@ -21,7 +29,9 @@ from drainwise.reclaim.counted_demand import UntakenRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History, NodeFault, PastOrder, TrustFigures
 from drainwise.reclaim.plan import Order, PartOrder, Plan
-from drainwise.reclaim.seen_pilots import EndsSeen
+from drainwise.reclaim.plan_json import as_json
+from drainwise.reclaim.quota import WhatIf
+from drainwise.reclaim.seen_pilots import EndsSeen, StuckRules, kind_of_payload
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, Round, UnmetDemand
 from drainwise.requests.request import AdminRequest
@@ -37,6 +47,8 @@ class Case(NamedTuple):
     snapshot: Snapshot
     settings: ReclaimSettings
     history: History
+    what_if: WhatIf | None = None
+    is_for_demand: bool = True
 
 
 def case(number: int) -> Case:
@@ -70,7 +82,254 @@ def case(number: int) -> Case:
         places=places,
         closures=closed,
     )
-    return Case(snapshot, _settings(dice, number), _history(dice, snapshot))
+    it = Case(snapshot, _settings(dice, number), _history(dice, snapshot))
+    return it if number < RARE else (_rare, _standing, _rare, _waiting)[number // 3 % 4](dice, it, number)
+
+
+def _rare(dice: Random, it: Case, number: int) -> Case:
+    """The same with what is rare: clients and checkpoints, other bounds of the site, other requests and memories."""
+    snapshot, history = it.snapshot, it.history
+    pilots = tuple(_rare_pilot(dice, one) for one in _twice(snapshot))
+    own = tuple(Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 3)))
+    each = dice.choice((1, 1, 1, 2, 8))
+    accounts = [replace(one, cores_wanted=3 * one.cores_wanted, cores_per_job=float(each)) for one in snapshot.accounts]
+    if dice.random() < 0.4:
+        accounts = [replace(one, priority=700.0, cores_running=one.cores_in_use) for one in accounts]
+    kinds = snapshot.kinds and tuple(_rare_kind(dice, one) for one in snapshot.kinds)
+    places = tuple(replace(one, unseen=Amounts(dice.choice((0, 0, 2)))) for one in snapshot.places)
+    closures = snapshot.closures
+    if dice.random() < 0.15:
+        ends = None, NOW - 1, NOW + 9000
+        closures = tuple(
+            Closure(
+                name, frozenset({f"n{one}"}), NOW + dice.choice((-600, 30, 5000, 90_000)), dice.choice(ends), "firmware"
+            )
+            for one, name in enumerate(("late", "m", "drainwise-r"))
+        )
+    snapshot = replace(
+        snapshot, pilots=(*pilots, *own), accounts=tuple(accounts), kinds=kinds, places=places, closures=closures
+    )
+    settings = replace(
+        it.settings,
+        policy=dice.choice((OPEN_NEED, OPEN_NEED, "least-waste", "least-waste", "paper", "least-kill")),
+        drain_only=dice.random() < 0.4,
+        notice=dice.choice((0, 0, 600)),
+        min_grace=dice.choice((0, 300, 1500)),
+        max_grace=dice.choice((5400, 86_400)),
+        max_gpus_user_hour=dice.choice((10_000_000, 1)),
+        max_cores_hour=dice.choice((10_000_000, 20)),
+        stuck=StuckRules(after=dice.choice((600, 14_400))),
+        billing=Billing(dice.choice(((("cores", 1.0),), (("cores", 0.5), ("memory", 0.001))))),
+        scope=dice.choice((ScopeRules(), ScopeRules(exempt="user=amy"))),
+    )
+    what_if = WhatIf(dice.choice((5, 9)), dice.choice((None, "ann")), dice.choice((None, "a")))
+    history = _rare_history(dice, snapshot, history)
+    return Case(snapshot, settings, history, what_if if number % 10 == 9 else None, number % 10 != 8)
+
+
+def _twice(snapshot: Snapshot) -> list[Pilot]:
+    """The pilots, and of most another one on the same node, under another name."""
+    more = (one for one in snapshot.pilots[1:] if not one.pieces)
+    return [*snapshot.pilots, *(replace(one, run=f"{one.run}b", name=f"{one.name}b") for one in more)]
+
+
+def _rare_pilot(dice: Random, one: Pilot) -> Pilot:
+    said, roll = one.report, dice.random()
+    if dice.random() < 0.4:
+        one = replace(one, client=dice.choice(sorted(PROFILES)))
+    if roll < 0.4:
+        one = replace(one, saved=NOW - dice.choice((100, 3000)), next_save=NOW + dice.choice((-50, 500, 2500)))
+    if said is not None and 0.2 < roll < 0.5:
+        saves = {"last_checkpoint": NOW - 400, "restart_cost": dice.choice((0, 700))} if roll < 0.4 else {}
+        saves |= {"next_checkpoint": NOW + 1400} if roll < 0.3 else {"checkpoint_seconds": dice.choice((20, 300))}
+        one = replace(one, report=_with(said, **saves))
+    elif roll > 0.95:
+        one = replace(one, contradictory=True)
+    elif roll > 0.9:
+        one = replace(one, leaving=True, lease_end=NOW + dice.choice((600, 50_000)))
+    elif roll > 0.85:
+        one = replace(one, cannot=dice.choice(("[reclaim] max_gpus says no", "out of scope by [reclaim] exempt = x")))
+    elif roll > 0.8:
+        one = replace(one, min_age=dice.choice((0, 50_000)), heard=NOW - dice.choice((10, 500)))
+    elif said is not None and roll > 0.65:
+        begins = tuple(NOW - dice.choice((60, 900, 5000)) for _ in range(dice.choice((0, 1, 2))))
+        idle = 0 if begins else dice.choice((300, 20_000))
+        one = replace(one, seen=Observation("panda", NOW - 40, len(begins), 1.5, 4000, idle, begins))
+        ends = {"first_exp_job_end": None, "last_exp_job_end": None, "last_max_job_end": None, "exp_waste_curve": None}
+        one = replace(one, report=_with(said, source=PROCESSES, add_final_exp_waste=None, **ends))
+    if dice.random() < 0.4:
+        returned = dice.choice((0, 0, 1))
+        one = replace(one, can_return=one.cores - 1, returned=returned, asked=returned + dice.choice((0, 0, 1, 3)))
+    return one
+
+
+def _rare_kind(dice: Random, one: JobKind) -> JobKind:
+    one, roll = replace(one, jobs=3 * one.jobs), dice.random()
+    if roll < 0.3:
+        one = replace(one, needs=Amounts(1, dice.choice((0, 512))))
+    elif roll < 0.5:
+        one = replace(one, jobs=1, example="77.0", asks="a GPU of the newest kind")
+    elif roll < 0.7:
+        one = replace(one, classes=frozenset(), planned=frozenset({"n1"}))
+    return replace(one, starting=min(one.jobs, dice.choice((0, 0, 2))))
+
+
+def _rare_history(dice: Random, snapshot: Snapshot, history: History) -> History:
+    runs, known = [one.run for one in snapshot.pilots], RunTimes()
+    for seconds in range(600, 6600, 200):
+        known.learn(kind_of_payload(dice.choice(sorted(USERS)), "panda"), seconds)
+    names = [one.name for one in snapshot.kinds or ()] or ["w"]
+    faults = {"n1": NodeFault(NOW - dice.choice((100, 900)), dice.choice((1, 3)), dice.random() < 0.5)}
+    history = replace(history, run_times=known, nodes=dice.choice(({}, faults)), failed={runs[0]: NOW - 500})
+    wil = EndsSeen(dice.choice((0.0, 30.0)), 1e5)
+    ends = {user: EndsSeen(dice.choice((0.0, 20.0, 900.0)), 3e5) for user in USERS if dice.random() < 0.4}
+    history = replace(
+        history,
+        ends={**history.ends, **ends, "wil": wil},
+        unanswered=dice.choice(({}, {runs[1]: NOW + dice.choice((60, 4000))})),
+    )
+    if dice.random() < 0.3:
+        requests = (
+            AdminRequest("far", NOW - 60, NOW + 200_000, 8),
+            AdminRequest("named", NOW - 50, NOW + 4000, 6, None, dice.choice(("a", "b", "nobody"))),
+            AdminRequest("over", NOW - 5000, NOW - 10, 6),
+            AdminRequest("empty", NOW - 40, NOW + dice.choice((-100, 20, 3000)), nodes=("n0", "n1"), reason="firmware"),
+        )
+        some = dice.sample(requests, 2)
+        history = replace(history, requests=tuple(some), requested={runs[2]: ("named", 3), runs[3]: ("gone", 4)})
+    if dice.random() < 0.6:
+        back = Round(4.0, 8.0, ("n0", "n1"), NOW - 300, 2.0, dice.choice((2.0, 3.0)), 1.0, NOW - 200, NOW - 60)
+        served = {runs[1]: AccountPart("n1", 8, 6.0), runs[4]: AccountPart("n0", 4, 4.0)}
+        one = UnmetDemand("w", served, NOW - 600, round=back, kind=names[0] if snapshot.kinds else "")
+        if dice.random() < 0.5:
+            until, closed = NOW + dice.choice((-5, 700)), dice.random() < 0.5
+            one = replace(one, failed=2, vain=9.0, since=NOW - 90, until=until, held=6.0, held_jobs=2.0, closed=closed)
+        history = replace(history, unmet={names[0]: one})
+    if snapshot.kinds:
+        free = {one.name: (one.free.cores, NOW - dice.choice((100, 400))) for one in snapshot.places}
+        untaken = {
+            name: UntakenRoom("w", name, 1, NOW - dice.choice((100, 300, 900)), free, dice.choice((0, 0, NOW - 100)))
+            for name in names
+        }
+        history = replace(history, untaken=dice.choice((untaken, {}, {})))
+    return history
+
+
+def _waiting(dice: Random, it: Case, number: int) -> Case:
+    """A need is open, and most pilots are dear still: some wait for cheaper ones, some go, others return parts."""
+    snapshot, pilots = it.snapshot, list[Pilot]()
+    for each in _twice(snapshot):
+        begun = NOW - dice.choice((60, 5000, 15_000, 18_000))
+        ends = NOW + dice.choice((1000, 9000, 40_000))
+        said = PilotReport(
+            NOW - 60,
+            used_cpu=each.cores * dice.choice((0.6, 1.0)),
+            last_job_start=begun,
+            first_exp_job_end=ends,
+            last_exp_job_end=ends + dice.choice((0, 900)),
+            add_uncom_time=float(each.cores * (NOW - begun) // dice.choice((1, 2))),
+            add_final_exp_waste=0.0,
+            can_postpone_last_job=True,
+        )
+        started = NOW - dice.choice((900, 20_000, 40_000))
+        can = (each.cores - 1) * (number % 2)
+        one = replace(each, report=said, started=started, deadline=None, leaving=False, cannot="", client="paper")
+        pilots.append(replace(one, lease_end=None, can_return=can, returned=0, asked=0))
+    own = [Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 9))]
+    kinds = snapshot.kinds and tuple(
+        replace(
+            one, starting=0, barred=frozenset(), needs=replace(one.needs, memory=one.needs.memory * dice.choice((1, 3)))
+        )
+        for one in snapshot.kinds
+    )
+    accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
+    waits = replace(snapshot.accounts[2], cores_owed=100.0, cores_in_use=2.0 * len(own))
+    waits = replace(waits, cores_per_job=dice.choice((1.0, 1.0, 4.0)))
+    snapshot = replace(snapshot, pilots=(*pilots, *own), accounts=(*accounts, waits), kinds=kinds, closures=())
+    settings = replace(it.settings, policy=OPEN_NEED, drain_only=dice.random() < 0.2, horizon=7200)
+    ends_seen = {
+        user: EndsSeen(dice.choice((0.0, 40.0, 200.0)), 3e6) for user in (*USERS, "wil") if dice.random() < 0.6
+    }
+    opened = NOW - dice.choice((0, 600, 1200, 3000, 5000, 6900, 7500, 7501))
+    since = dict.fromkeys(it.history.since, opened)
+    history = replace(
+        it.history, since=since, ends=ends_seen, requests=(), unmet={}, nodes={}, withdrawn={}, untaken={}
+    )
+    return Case(snapshot, settings, history)
+
+
+def _standing(dice: Random, it: Case, number: int) -> Case:
+    """Orders stand for all that waits, some of them dear: others may go in their place."""
+    snapshot, spared = it.snapshot, dice.choice(("bea", "ann", ""))
+    pilots = []
+    for place, each in enumerate(_twice(snapshot)):
+        is_dear, size = place % 2 == 0, each.cores if snapshot.kinds is None else dice.choice((4, 4, 4, 8))
+        used, first = (size, NOW + 20_000) if is_dear else (1.0, NOW + dice.choice((60, 900, 3000)))
+        said = PilotReport(
+            NOW - 60,
+            used_cpu=float(used),
+            last_job_start=NOW - dice.choice((200, 9000)),
+            first_exp_job_end=first,
+            last_exp_job_end=first,
+            add_uncom_time=float(dice.choice((0, 900)) * used),
+            add_final_exp_waste=0.0,
+            priority_factor=dice.choice((None, 1, 3)),
+            can_postpone_last_job=True,
+        )
+        deadline = NOW + dice.choice((1800, 2400)) if is_dear and each.user != spared else None
+        one = replace(
+            each,
+            report=said,
+            started=NOW - 20_000,
+            deadline=deadline,
+            leaving=False,
+            cannot="",
+            client="paper",
+            cores=size,
+        )
+        kept = one.pieces if deadline is None else ()
+        pilots.append(replace(one, lease_end=None, can_return=0, returned=0, asked=0, pieces=kept, vacate=None))
+    going = [one for one in pilots if one.deadline]
+    places = tuple(
+        replace(
+            one, free=Amounts(0, 1024), total=Amounts(sum(it.cores for it in pilots if it.node == one.name), 99_999)
+        )
+        for one in snapshot.places
+    )
+    pilots = [
+        replace(one, place=one.node, holds=Amounts(one.cores, one.cores * 2048)) if places and not one.pieces else one
+        for one in pilots
+    ]
+    cores, less = sum(one.cores for one in going), dice.choice((0, 0, 0, 0, 0, 2))  # jobs that wait no more
+    kinds = snapshot.kinds and (
+        JobKind(
+            "k0", "w", sum(one.cores for one in going) // 4 - less, Amounts(4, dice.choice((0, 512))), frozenset("xy")
+        ),
+        JobKind("k1", "w", dice.choice((0, 0, 1)), Amounts(2, 512), frozenset("xy"), places=dice.choice((1, 2))),
+    )
+    wanted = float(cores - 4 * less if kinds is None else sum(one.jobs * one.cores for one in kinds))
+    accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
+    waits = replace(snapshot.accounts[2], cores_in_use=0.0, cores_owed=100.0, cores_wanted=wanted, cores_per_job=2.0)
+    snapshot = replace(
+        snapshot,
+        pilots=tuple(pilots),
+        accounts=(*accounts, waits),
+        free_cores=0.0,
+        kinds=kinds,
+        places=places,
+        closures=(),
+    )
+    parts = {one.run: AccountPart(one.node, one.cores, float(one.cores)) for one in going[dice.choice((0, 0, 1)) :]}
+    name = "w" if kinds is None else "k0"
+    unmet = {name: UnmetDemand("w", parts, NOW - 900, kind="" if kinds is None else "k0")}
+    settings = replace(it.settings, policy=OPEN_NEED, max_cores_per_user_hour=dice.choice((100, 12)), horizon=7200)
+    since = dict.fromkeys(("w", "k0", "k1"), NOW - 600)
+    if kinds and dice.random() < 0.3:
+        unmet["k1"] = UnmetDemand("w", {one.run: parts[one.run] for one in going[1:3]}, NOW - 900, kind="k1")
+    doubtful = {one.run: NOW + 600 for one in pilots[1:2]} if dice.random() < 0.2 else {}
+    cancelled = {one.run: ("gone", one.cores) for one in going[:1]} if dice.random() < 0.25 else {}
+    history = History(since=since, unmet=unmet, unanswered=doubtful, requested=cancelled)
+    return Case(snapshot, replace(settings, drain_only=number % 2 == 0), history)
 
 
 def _report(dice: Random, cores: int, started: int) -> PilotReport | None:
@@ -212,15 +471,34 @@ def _history(dice: Random, snapshot: Snapshot) -> History:
     return found
 
 
-NUMBERS = (*range(60), 87, 89, 95, 109, 111, 113, 125, 147, 159, 161, 181, 197, 199, 217)
-"""The pools of which the decision is recorded; on the last ones parts are asked for."""
+RARE = 1000
+"""The first of the pools with what is rare."""
+PARTS = 87, 89, 95, 109, 111, 113, 125, 147, 159, 161, 181, 197, 199, 217
+"""Pools on which parts are asked for."""
+NUMBERS = (*range(16), *PARTS, *range(RARE, RARE + 108))
+"""The pools of which the decision is recorded."""
 
 
 def decided(number: int) -> list[str]:
-    """What is decided on a pool, a line for each fact; times are seconds from NOW, wastes core-seconds."""
+    """What is decided on a pool, a line for each fact; times are seconds from NOW, wastes core-seconds.
+
+    The last line has a checksum of all that the plan tells, word for word: see it by `plan_json.as_json`.
+    """
     it = case(number)
-    plan = make_plan(it.snapshot, NOW, it.settings, it.history)
-    return [f"{number} {plan.policy}: {_cores(plan)}", *(f"  {line}" for line in _lines(plan))]
+    try:
+        plan = make_plan(it.snapshot, NOW, it.settings, it.history, it.what_if, it.is_for_demand)
+    except UsageError as fault:
+        return [f"{number}: {fault}"]
+    words = zlib.crc32(json.dumps([as_json(plan), *map(str, _rooms(plan))]).encode())
+    lines = *_lines(plan), f"in words {words:08x}"
+    return [f"{number} {plan.policy}: {_cores(plan)}", *(f"  {line}" for line in lines)]
+
+
+def _rooms(plan: Plan) -> Iterator[object]:
+    """What the JSON does not tell: the room that is kept for an order, and why a user's is given later."""
+    for user in plan.users:
+        yield from (one.kept for one in user.orders)
+        yield from sorted(user.held.items())
 
 
 def _cores(plan: Plan) -> str:

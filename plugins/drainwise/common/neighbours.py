@@ -31,8 +31,8 @@ def load(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as fault:
-        package = module.partition(".")[0]
-        if fault.name != package:
+        package = (fault.name or "").partition(".")[0]
+        if package not in PACKAGES.values():
             raise
         whole = "install drainwise whole, from its wheel or by its package drainwise-node"
         raise DrainwiseError(f"this needs the Python package {package}, which is not in {beside}: {whole}") from None

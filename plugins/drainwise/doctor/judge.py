@@ -134,7 +134,7 @@ def _start(daemon: str, running: Collection[str]) -> str:
         return f"systemctl start {daemon}"
     if "condor_master" not in running:
         return "systemctl start condor"
-    return f"condor_on -{daemon[len('condor_') :]}   # one that was restarted just now starts by itself"
+    return f"condor_on -{daemon[len('condor_') :]}   # by itself within seconds of a start or restart"
 
 
 def _allowed(facts: MachineFacts) -> Iterator[Finding]:
@@ -165,6 +165,9 @@ def _fresh(facts: MachineFacts) -> Iterator[Finding]:
             if all(node.silence is None for node in one.nodes if node.name in silent):
                 why += f" (never published: a node does with its first update, within {_age(one.update)})"
                 line = f"sleep {one.update}; {line}   # only if it was enabled just now; else at once"
+            elsewhere = [name for name in silent if name.partition(".")[0] != facts.host.partition(".")[0]]
+            if elsewhere:
+                line = f"drainwise doctor   # on {elsewhere[0]}"
             yield Finding(MISSING, "fresh", why, line)
         if one.standings:
             each = ", ".join(f"{number} {name}" for name, number in sorted(one.standings.items()))

@@ -157,7 +157,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     # It knows of the order late, and the batch system begins to end it early: both times come on top.
     on_top = it.vacate + settings.order_latency
     soonest = at_least(now + it.least_grace + on_top, now + settings.notice)
-    if settings.drain_only and settings.need_left is not None:
+    if settings.need_left is not None:
         limit = at_most(limit, at_least(now + settings.need_left, soonest))
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
     earliest = at_most(soonest, limit)
@@ -188,9 +188,8 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
         cut, cut_deadline = where(stated, found, cut), where(stated, moment, cut_deadline)
     commits = it.cores < 0
     if _any_of(saves(it)):
-        writing, _, late = _saves(it)
-        for end in (it.next_save + writing + late, now + it.writing + _LEAST_LATE):  # of its own, and on demand
-            moment = at_most(at_least(_rounded_up(end + it.vacate), earliest), limit)
+        for end in after_saves(it, now, earliest):
+            moment = at_most(at_least(_rounded_up(end), earliest), limit)
             saved = wasted_after_save(it, now, at_least(moment - it.vacate, now))
             commits = commits | (saved < cut)
             cut, cut_deadline = at_most(cut, saved), where(saved < cut, moment, cut_deadline)
@@ -286,6 +285,17 @@ def _saves(it: Columns) -> tuple[Quantity, Quantity, Quantity]:
     """Return how long one takes on demand (0 where that is not known), the time between two, how late one may come."""
     period = at_least(it.next_save - it.saved, 1.0)
     return where(it.writing < math.inf, it.writing, 0.0), period, at_least(period * _LATE_SAVE, _LEAST_LATE)
+
+
+def after_saves(it: Columns, now: int, earliest: Quantity) -> tuple[Quantity, Quantity]:
+    """Return the first deadlines from `earliest` on (UNIX s) after a save of its own of each, and after one on demand.
+
+    Infinite for none.
+    """
+    writing, period, late = _saves(it)
+    first, step = it.next_save + writing + late + it.vacate, where(it.next_save < math.inf, period, 1.0)
+    own = first + step * _rounded_up(at_least(earliest - first, 0.0) / step)
+    return own, now + it.writing + _LEAST_LATE + it.vacate
 
 
 def wasted_after_save(it: Columns, now: int, stopped: Real) -> Quantity:

@@ -101,7 +101,7 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
     for row, kind in enumerate(kinds):
         may[row, [index[name] for name in kind.barred if name in index]] = False
         if kind.at:
-            may[row] &= [place.name in kind.at for place in places]
+            may[row] &= np.array([place.name in kind.at for place in places], dtype=bool)
     needs = _matrix((kind.needs for kind in kinds), resources)
     needs[:, 0] = np.maximum(needs[:, 0], 1)
     totals, free = (_matrix(some, resources) for some in ((it.total for it in places), (it.free for it in places)))

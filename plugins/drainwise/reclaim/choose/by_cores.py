@@ -97,7 +97,7 @@ def cores_by_facts(rows: Rows, limits: Limits, need: CoresNeed) -> CoresByFacts:
     """
     size, users = rows.spends[:, CORES], len(limits.rank)
     price = price_by_facts(rows, limits, 0.0)
-    able = np.flatnonzero(np.isfinite(price) & (size > 0))
+    able = np.flatnonzero(np.isfinite(price))
     able = able[np.lexsort((-price[able], size[able], rows.pilot[able], rows.user[able]))]
     largest = able[np.append(rows.pilot[able[1:]] != rows.pilot[able[:-1]], True)[: len(able)]]  # row of each pilot
     begin = np.searchsorted(rows.user[largest], np.arange(users + 1))
@@ -133,8 +133,6 @@ def cores_by_facts(rows: Rows, limits: Limits, need: CoresNeed) -> CoresByFacts:
             )
             allowed = max(0.0, min((left[one] for one in bounds[user] if delays[one]), default=math.inf))
             ask, for_own = min(cores, usual), min(cores, usual, own)
-            if ask <= 0:
-                continue
             asked[user], wanted[user], most[user] = ask, ask, usual
             gives, some = given_by(user, min(ask, allowed), min(usual, allowed))
             if more > usual and gives < min(for_own, allowed):
@@ -167,7 +165,7 @@ def cover(rows: Rows, whose: Whole, price: Real, want: Real, most: Real) -> Whol
     and of each other size some, those about as large as what lacks first.
     """
     size, pilot = rows.spends[:, CORES], rows.pilot
-    able = np.flatnonzero(np.isfinite(price) & (size > 0) & (size <= most[whose]) & (want[whose] > 0))
+    able = np.flatnonzero(np.isfinite(price) & (size <= most[whose]) & (want[whose] > 0))
     order, more = _steps(able, whose, pilot, size, price)
     at, count = whose[order], len(want)
     few, behind = (NEAR, MOST_BEHIND) if np.count_nonzero(want > 0) <= MANY else (FEW, FEW)
@@ -246,7 +244,7 @@ def _best_sets(
     largest = np.zeros(len(want))
     np.maximum.at(largest, at, gives)
     loose = most - want >= largest
-    seg = np.flatnonzero(np.bincount(at, minlength=len(want)))
+    seg = np.flatnonzero(np.bincount(at))
     total, cost, steps = np.zeros(len(seg)), np.zeros(len(seg)), list[tuple[Whole, Whole, Whole]]()
     for begin, end in zip(
         *(np.searchsorted(turn, np.arange(turn.max(initial=-1) + 1), side) for side in ("left", "right"))

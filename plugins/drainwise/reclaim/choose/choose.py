@@ -78,7 +78,7 @@ def turn(state: State, looks: int, every: bool) -> int:
                     places = np.unique(table.place[state.problem.pieces_by(some)])
                     kinds = [one for one in kinds if state.wanted(one) and needs.may[one, places].any()][:UNSERVED]
                     worth = _worth(state)
-                    dear = np.argpartition(-worth, min(PARTNERS, len(worth) - 1))[:PARTNERS]
+                    dear = np.argsort(-worth, kind="stable")[:PARTNERS]
                     places = np.union1d(places, dear[worth[dear] > 0])
                 used += 1 + resolve(state, places, kinds, GROUP_LABELS, some)[1] // LABELS_OF_A_LOOK
         if (state.gone[rows] == before).all():
@@ -135,8 +135,8 @@ def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
     near: dict[int, Whole] = {}
     for kind in range(len(state.served)):
         price = np.where(many, np.inf, bounds.of(kind))
-        few = np.argpartition(price, min(2 * PARTNERS, len(price) - 1))[: 2 * PARTNERS]
-        near[kind] = few[np.lexsort((few, price[few]))][: int(np.isfinite(price[few]).sum())]
+        few = np.argsort(price, kind="stable")[: 2 * PARTNERS]
+        near[kind] = few[np.isfinite(price[few])]
     for place in active.tolist():
         kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
         own = np.flatnonzero(state.jobs[place])

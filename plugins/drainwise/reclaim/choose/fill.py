@@ -126,8 +126,7 @@ class _Kind:
 
     def _bring_in(self, count: int) -> None:
         """Take so many places with the lowest bounds as near ones, beside those that are."""
-        near = np.argpartition(self.bound, count - 1)[:count] if count < len(self.bound) else np.arange(count)
-        self.near = np.union1d(self.near, near)
+        self.near = np.union1d(self.near, np.argsort(self.bound, kind="stable")[:count])
         others = np.ones(len(self.bound), dtype=bool)
         others[self.near] = False
         self.beyond = float(self.bound[others].min(initial=np.inf))

@@ -64,7 +64,7 @@ class PartsAhead:
         for moment in self._times.tolist():
             share = claims.busy_share(now, moment)
             shares.append(share if curve is None else np.where(stated, curve.busy_share(moment), share))
-        busy = np.minimum.accumulate(it.used_cpu * np.array(shares), axis=0)
+        busy = np.minimum.accumulate(it.used_cpu * np.array(shares))
         self._free = np.where(it.believed, np.clip(it.cores - busy, 0, self.can), 0.0)
         free = np.floor(self._free[-1] + 1e-9).astype(np.int64)
         asked = np.minimum(np.array([one.returning for one in able.pilots], dtype=np.int64), self.can)

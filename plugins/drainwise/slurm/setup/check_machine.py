@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from drainwise.doctor.looks import NODE_AGENT
 from drainwise.facts.errors import ConfigurationError
+from drainwise.pool.clocks import WRONG_CLOCK
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.node.host_list import hosts
@@ -36,7 +37,7 @@ def controllers_in(lines: Iterable[ConfigLine]) -> list[str]:
 
 
 def unanswered(fault: str, lines: Sequence[ConfigLine], host: str) -> Finding:
-    """Return why Slurm's commands have no answer on `host`, and what to do: munge, its key, or slurmctld. Pure.
+    """Return why Slurm's commands have no answer on `host`, and what to do: munge, its key, the clock, slurmctld. Pure.
 
     fault: what a command said. lines: of this machine's slurm.conf.
     """
@@ -48,6 +49,8 @@ def unanswered(fault: str, lines: Sequence[ConfigLine], host: str) -> Finding:
         why = f"the key here is another one than on {there}, or a clock is off by minutes: {fault}"
         line = f"scp root@{there}:{_KEY} {_KEY}; systemctl restart munge   # and compare `date` on both"
         return Finding(MISSING, "munge", why, line, machine=host)
+    if WRONG_CLOCK in fault:
+        return Finding(MISSING, "clock", fault, "timedatectl set-ntp true", machine=host)
     if fatal is not None:
         return replace(fatal, machine=host)
     line = f"systemctl start {what}" + ("" if short_name(host) in controllers else f"   # on {there}")
