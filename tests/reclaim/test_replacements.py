@@ -301,6 +301,14 @@ def test_another_users_pilot_makes_no_room_instead() -> None:
     assert told(plan(waiting(on(late(1), "n1"), on(cheap(2, user="ann"), "n2")))) == ([], [])
 
 
+@pytest.mark.parametrize(("node", "is_replaced"), [("n1", False), ("n4", True)])
+def test_on_a_place_with_orders_to_anothers_pilots_none_is_replaced(node: str, is_replaced: bool) -> None:
+    """Two jobs of 4 cores: the room of the second is made beside that of the first, or elsewhere."""
+    mine, hers = on(late(1, cores=4), "n1"), on(late(2, user="ann", cores=4), node)
+    found = plan(waiting(mine, hers, on(cheap(3, cores=4), "n2"), cores=4, jobs=2))
+    assert told(found) == (([mine.run], [cheap(3).run]) if is_replaced else ([], []))
+
+
 @pytest.mark.parametrize("least", ["open-need", "least-waste"])
 def test_where_nothing_costs_less_by_far_nothing_changes(least: str) -> None:
     seen = waiting(on(dataclasses.replace(cheap(1), deadline=DEADLINE), "n1"), on(cheap(2), "n2"))

@@ -8,6 +8,7 @@ Pure: time is an argument. Unknown is None and never zero.
 from __future__ import annotations
 
 from drainwise.facts import fact
+from drainwise.facts.waste import at_least, at_most
 from drainwise.pilotad.attributes import (
     ATTRIBUTES,
     CORE_SECONDS,
@@ -26,8 +27,10 @@ from drainwise.pilotad.values import sound_curve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
+
+    from drainwise.facts.waste import Quantity
 
 FRESH = "fresh"
 STALE = "stale"
@@ -116,43 +119,72 @@ def standing_and_rule(
     report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None, cores: int | None = None
 ) -> tuple[str, str]:
     """Return `standing` and the rule that decided in words ("" when believed), without any value of the pilot's."""
+    is_seen, it = report.source == PROCESSES, _Numbers(report)
+    for holds, found, rule in rules_of(it, is_seen, now, heartbeat_limit, job_start, cores):
+        if holds:
+            return OBSERVED if is_seen and found == INCOMPLETE else found, rule
+    return OBSERVED if is_seen else GLIDEIN if report.source == GLIDEIN_AD else FRESH, ""
+
+
+_UNKNOWN, _ENDLESS = float("nan"), float("inf")
+
+
+class _Numbers:
+    """The values of one report as `rules_of` takes them."""
+
+    def __init__(self, report: PilotReport) -> None:
+        values = {name: getattr(report, name) for name in PilotReport.__match_args__}
+        vars(self).update({name: _UNKNOWN if value is None else value for name, value in values.items()})
+        self.returned_cores = report.returned_cores or 0
+
+
+def rules_of(
+    it: Any,
+    seen: Quantity,
+    now: int,
+    heartbeat_limit: int,
+    job_start: Quantity | None = None,
+    cores: Quantity | None = None,
+) -> Iterator[tuple[Quantity, str, str]]:
+    """Yield the rules of a standing, of which the first that holds decides: whether it does, the standing, the words.
+
+    it: a report's values by their names, or an array of each, of many reports; what is not known is no number, with
+    which nothing compares, but 0 returned cores. seen: whether its node saw it and nothing is stated: then what is
+    incomplete is observed. Others as in `standing`.
+    """
     latest = now + FUTURE_ALLOWANCE
-    if report.heartbeat > latest:
-        return CONTRADICTORY, "heartbeat lies in the future"
-    if now - report.heartbeat > heartbeat_limit:
-        return STALE, "heartbeat is older than the limit"
-    if job_start is not None and report.heartbeat < job_start - FUTURE_ALLOWANCE:
-        return STALE, "heartbeat is older than the job"
-    if report.source == PROCESSES:
-        return OBSERVED, _gap(report)
-    rule = _contradiction(report, latest) or ("" if cores is None else _impossible(report, cores, job_start))
-    if rule:
-        return CONTRADICTORY, rule
-    rule = _gap(report)
-    return (INCOMPLETE, rule) if rule else (GLIDEIN if report.source == GLIDEIN_AD else FRESH, "")
+    yield it.heartbeat > latest, CONTRADICTORY, "heartbeat lies in the future"
+    yield now - it.heartbeat > heartbeat_limit, STALE, "heartbeat is older than the limit"
+    job_start = _UNKNOWN if job_start is None else job_start
+    yield it.heartbeat < job_start - FUTURE_ALLOWANCE, STALE, "heartbeat is older than the job"
+    start, first, last, last_max = it.last_job_start, it.first_exp_job_end, it.last_exp_job_end, it.last_max_job_end
+    no_last, stated = is_known(last) ^ True, seen ^ True
+    for holds, rule in (
+        (start > latest, "last job start lies in the future"),
+        (it.last_checkpoint > latest, "last checkpoint lies in the future"),
+        (first > last, "first expected end is after the last"),
+        (last > last_max, "last expected end is after the guaranteed one"),
+        (first > last_max, "first expected end is after the guaranteed one"),
+        ((start > last) | (no_last & (start > last_max)), "last job ends before it starts"),
+        *(() if cores is None else _impossible(it, job_start, cores)),
+    ):
+        yield stated & holds, CONTRADICTORY, rule
+    for gap, rule in (
+        (is_known(it.used_cpu) ^ True, "cores in use are not known"),
+        (no_last & (is_known(last_max) ^ True), "no remaining time: no last job end"),
+        (is_known(first + it.add_final_exp_waste) ^ True, "no draining waste: first job end or final waste missing"),
+        (is_known(start + it.add_uncom_time) ^ True, "no kill waste: last job start or uncommitted time missing"),
+    ):
+        yield gap, INCOMPLETE, rule
 
 
-def _contradiction(report: PilotReport, latest: int) -> str:
-    start, first = report.last_job_start, report.first_exp_job_end
-    last, last_max = report.last_exp_job_end, report.last_max_job_end
-    if start is not None and start > latest:
-        return "last job start lies in the future"
-    if report.last_checkpoint is not None and report.last_checkpoint > latest:
-        return "last checkpoint lies in the future"
-    if first is not None and last is not None and first > last:
-        return "first expected end is after the last"
-    if last is not None and last_max is not None and last > last_max:
-        return "last expected end is after the guaranteed one"
-    if first is not None and last_max is not None and first > last_max:
-        return "first expected end is after the guaranteed one"
-    end = last if last is not None else last_max
-    if start is not None and end is not None and start > end:
-        return "last job ends before it starts"
-    return ""
+def is_known(value: Quantity) -> Quantity:
+    """Return whether a value is a number, and a finite one."""
+    return abs(value) < _ENDLESS
 
 
-def _impossible(report: PilotReport, cores: int, job_start: int | None) -> str:
-    """Return which sum no payloads can make that ran since `job_start` on at most the cores in use, or "".
+def _impossible(it: Any, job_start: Quantity, cores: Quantity) -> tuple[tuple[Quantity, str], ...]:
+    """Return which sums no payloads can make that ran since `job_start` on at most the cores in use.
 
     Each payload that runs began between the job's start and the last start (e), so f × cores ≤ used × (e − job start):
     the kill waste is then at most used × (now − job start). From the first expected end (h) to the last one (g) at
@@ -160,41 +192,25 @@ def _impossible(report: PilotReport, cores: int, job_start: int | None) -> str:
     stated, either may be the one that i belongs to. Cores that were returned are neither in use nor idle.
     What rounding makes is allowed: the step of a fraction of the cores, seconds of two clocks.
     """
-    if report.used_cpu is None:
-        return ""
-    used, step = max(0.0, min(cores, report.used_cpu)), cores / SCALE
-    returned = min(report.returned_cores or 0, cores - 1)
-    if used + returned > cores + step:
-        return "more cores in use and returned than the lease has"
-    held = cores - returned
-    start, first = report.last_job_start, report.first_exp_job_end
-    last, last_max = report.last_exp_job_end, report.last_max_job_end
-    if job_start is not None and start is not None and report.add_uncom_time is not None:
-        run = max(0, start - job_start) + FUTURE_ALLOWANCE
-        if report.add_uncom_time > (used + step) * run:
-            return "more uncommitted time than the cores in use can have made"
-    final = report.add_final_exp_waste
-    if first is None or final is None:
-        return ""
-    if last is not None and final < (held - used - step) * (last - first) - cores * ROUNDED:
-        return "less final waste than the cores that are not in use make"
-    end = last_max if last_max is not None else last
-    if end is not None and final > cores * (end - first + ROUNDED):
-        return "more final waste than all cores can make"
-    return ""
-
-
-def _gap(report: PilotReport) -> str:
-    """Return the gap that keeps one of the three metrics (SPEC §2) from being computed, or ""."""
-    if report.used_cpu is None:
-        return "cores in use are not known"
-    if report.last_exp_job_end is None and report.last_max_job_end is None:
-        return "no remaining time: no last job end"
-    if report.first_exp_job_end is None or report.add_final_exp_waste is None:
-        return "no draining waste: first job end or final waste missing"
-    if report.last_job_start is None or report.add_uncom_time is None:
-        return "no kill waste: last job start or uncommitted time missing"
-    return ""
+    known, used, step = is_known(it.used_cpu), at_most(at_least(it.used_cpu, 0.0), cores), cores / SCALE
+    returned, final = at_most(it.returned_cores, cores - 1), it.add_final_exp_waste
+    first, last, last_max = it.first_exp_job_end, it.last_exp_job_end, it.last_max_job_end
+    age = it.last_job_start - job_start
+    most = (used + step) * (at_least(age, 0) + FUTURE_ALLOWANCE)
+    least = (cores - returned - used - step) * (last - first) - cores * ROUNDED
+    above = (final > cores * (last - first + ROUNDED)) & (is_known(last_max) ^ True)
+    return (
+        (known & (used + returned > cores + step), "more cores in use and returned than the lease has"),
+        (
+            known & is_known(age) & (it.add_uncom_time > most),
+            "more uncommitted time than the cores in use can have made",
+        ),
+        (known & (final < least), "less final waste than the cores that are not in use make"),
+        (
+            known & (above | (final > cores * (last_max - first + ROUNDED))),
+            "more final waste than all cores can make",
+        ),
+    )
 
 
 def bounded(report: PilotReport, cores: int, job_start: int, lease_end: int | None, now: int) -> PilotReport:

@@ -7,15 +7,26 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.waste import at_least, at_most
-from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, OBSERVED, SILENT, PilotReport, standing_and_rule
+from drainwise.pilotad.attributes import PROCESSES
+from drainwise.pilotad.report import (
+    CONTRADICTORY,
+    INCOMPLETE,
+    SILENT,
+    PilotReport,
+    is_known,
+    rules_of,
+    standing_and_rule,
+)
 from drainwise.pilotad.values import MOST_POINTS, curve_points
+from drainwise.pool.billing import CORES_ALONE
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
 from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
@@ -26,6 +37,20 @@ if TYPE_CHECKING:
 
 _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this: sums stay exact
 _HIGHEST_PRIORITY = 1 << 24
+
+
+def where(condition: Quantity, yes: Quantity, no: Quantity) -> Quantity:
+    """Return `yes` where the condition holds, else `no`."""
+    if isinstance(condition, bool):
+        return yes if condition else no
+    import numpy as np  # noqa: PLC0415 - there are arrays, so it is there
+
+    return np.where(condition, yes, no)
+
+
+def negated(condition: Quantity) -> Quantity:
+    """Return whether it does not hold."""
+    return condition ^ True
 
 
 class ClaimedValues(NamedTuple):
@@ -116,141 +141,166 @@ def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValue
 
     A fresh report has all that the metrics need. One of what was seen has it once the ends are learned.
     """
-    values, is_whole = _stated(pilot, now, heartbeat_limit)
-    lease_end = math.inf if pilot.lease_end is None else pilot.lease_end
-    return values._replace(**_bounded(values, pilot.cores, pilot.started, lease_end, now)) if is_whole else None
+    claims, is_believed, _ = _claims(_of_one(pilot), now, heartbeat_limit)
+    return claims if is_believed else None
 
 
-def _stated(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[ClaimedValues, bool]:
-    """Return what counts of its report, and whether its ends do; they do not where its node sees it and knows none."""
-    report = pilot.report
-    if report is None:
-        return _NO_CLAIMS, False
-    standing, rule = standing_of(pilot, now, heartbeat_limit)
-    is_whole = standing in BELIEVED_STANDINGS or (standing == OBSERVED and not rule)
-    if not is_whole and (standing != OBSERVED or report.last_exp_job_end is not None):
-        return _NO_CLAIMS, False
-    values = ClaimedValues(  # by place, as a plan does so for each report of a pool
-        report.heartbeat,
-        report.used_cpu or 0.0,
-        report.last_job_start or now,
-        report.first_exp_job_end or now,
-        report.last_exp_job_end or report.last_max_job_end or now,
-        report.add_uncom_time or 0.0,
-        report.add_final_exp_waste or 0.0,
-    )
-    return values, is_whole
+def _claims(it: Any, now: int, heartbeat_limit: int) -> tuple[ClaimedValues, Quantity, Quantity]:
+    """Return what counts of reports as SPEC §2 bounds it by what the batch system knows: of one pilot, or of many.
 
-
-def _bounded(
-    said: ClaimedValues | Columns, cores: Quantity, started: Quantity, lease_end: Quantity, now: int
-) -> dict[str, Quantity]:
-    """Return claimed values as SPEC §2 bounds them by what the batch system knows: of one pilot, or of many.
-
-    0 ≤ used ≤ cores; start ≤ last job start ≤ now; no end past the lease's; 0 ≤ uncommitted time ≤ cores × run time;
-    0 ≤ final waste ≤ cores × whole lease.
+    And whether it counts as a whole, or but for its ends: its node sees the pilot and knows none. 0 ≤ used ≤ cores;
+    start ≤ last job start ≤ now; no end past the lease's; 0 ≤ uncommitted time ≤ cores × run time; 0 ≤ final waste
+    ≤ cores × whole lease.
     """
-    lease = at_most(cores * at_least(lease_end - started, 0.0), _MOST)
-    return {
-        "used_cpu": at_most(at_least(said.used_cpu, 0.0), cores * 1.0),
-        "last_job_start": at_most(at_least(said.last_job_start, started), now),
-        "first_exp_job_end": at_most(said.first_exp_job_end, lease_end),
-        "last_exp_job_end": at_most(said.last_exp_job_end, lease_end),
-        "add_uncom_time": at_most(at_least(said.add_uncom_time, 0.0), cores * at_least(now - started, 0.0)),
-        "add_final_exp_waste": at_most(at_least(said.add_final_exp_waste, 0.0), lease),
-    }
+    wrong, gap = it.contradictory > 0, False
+    for holds, standing, _ in rules_of(it, it.seen > 0, now, heartbeat_limit, it.started, it.cores + it.returned):
+        wrong, gap = (wrong, gap | holds) if standing == INCOMPLETE else (wrong | holds, gap)
+    sound = negated(wrong)
+    believed, seen = sound & negated(gap), sound & gap & (it.seen > 0) & negated(is_known(it.last_exp_job_end))
+    counts = believed | seen
+
+    def said(name: str, other: Quantity = 0) -> Quantity:
+        return where(counts, _or(getattr(it, name), other), 0)
+
+    lease_end, most = it.lease_end, at_most(it.cores * at_least(it.lease_end - it.started, 0.0), _MOST)
+    claims = ClaimedValues(
+        said("heartbeat"),
+        at_most(at_least(said("used_cpu"), 0.0), it.cores),
+        at_most(at_least(said("last_job_start", now), it.started), now),
+        at_most(said("first_exp_job_end", now), lease_end),
+        at_most(said("last_exp_job_end", _or(it.last_max_job_end, now)), lease_end),
+        at_most(at_least(said("add_uncom_time"), 0.0), it.cores * at_least(now - it.started, 0.0)),
+        at_most(at_least(said("add_final_exp_waste"), 0.0), most),
+    )
+    return claims, believed, seen
+
+
+_OF_PILOT = "cores", "started", "lease_end", "contradictory", "vacate", "returned", "saved", "next_save", "lead"
+_OF_REPORT = tuple(name for name in PilotReport.__match_args__ if name not in {"exp_waste_curve", "source"})
+_NAMES = *_OF_PILOT, *_OF_REPORT, "seen", "stops_before", "drains"
+_of_pilot, _of_report = attrgetter(*_OF_PILOT), attrgetter(*_OF_REPORT)
+_SILENT = PilotReport(-(1 << 62))  # as good as none: it is stale
+
+
+def _facts(pilot: Pilot) -> tuple[Any, ...]:
+    """Return the values of a pilot by _NAMES, None where one is not known."""
+    report, client = pilot.report or _SILENT, PROFILES.get(pilot.client, PAPER)
+    facts = (report.source == PROCESSES, client.stops_before, client.drains)
+    return *_of_pilot(pilot), *_of_report(report), *facts
+
+
+def _named(values: Iterable[Quantity]) -> SimpleNamespace:
+    """Return the values by _NAMES; what is not known is no number, but where it has a meaning."""
+    it = SimpleNamespace(**dict(zip(_NAMES, values)))
+    it.lease_end, it.returned_cores = _known(it.lease_end, math.inf), _known(it.returned_cores, 0)
+    return it
+
+
+def _of_one(pilot: Pilot) -> SimpleNamespace:
+    return _named(math.nan if value is None else value for value in _facts(pilot))
+
+
+def _known(value: Quantity, other: Quantity) -> Quantity:
+    return where(is_known(value), value, other)
+
+
+def _or(value: Quantity, other: Quantity) -> Quantity:
+    """Return the value, or the other where it is not known, or 0."""
+    return where(is_known(value) & (value != 0), value, other)
 
 
 def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    rows, names = [_row(one, now, settings, history) for one in pilots], dataclasses.fields(Columns)[:-1]
-    table = np.fromiter(chain.from_iterable(row[:-1] for row in rows), dtype=float).reshape(-1, len(names)).T
-    table[np.isnan(table)] = 0.0  # as `at_least` has it of one
-    columns = [column.astype(_DTYPES[one.type]) for one, column in zip(names, table)]
-    curves = np.full((len(rows), len(_NO_CURVE)), math.nan)
-    for number, row in enumerate(rows):
-        if row[-1] is not _NO_CURVE:
-            curves[number] = row[-1]
-    return _with_bounds(Columns(*columns, curves.T), now)  # type: ignore[call-arg]
+    table = np.array([_facts(one) for one in pilots], dtype=float).reshape(-1, len(_NAMES))
+    facts, known = _named(np.ascontiguousarray(table.T)), dict[str, int]()
+    user = [known.setdefault(one.user, len(known)) for one in pilots]
+    of_user = np.array([_of_user(name, history) for name in known]).reshape(-1, 2)[user].T
+    billed = np.ones(len(pilots))
+    if settings.billing != CORES_ALONE:
+        billed = np.array([settings.billing.each_core(one) for one in pilots], dtype=float)
+    curves = np.full((3 * MOST_POINTS, len(pilots)), math.nan)
+    for row, one in enumerate(pilots):
+        if one.report is not None and one.report.exp_waste_curve is not None:
+            curves[:, row] = _curve(one)
+    found = _columns(facts, of_user, billed, curves, now, settings)
+    return dataclasses.replace(found, cores=found.cores.astype(np.int64))
 
 
 def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the values of one pilot at `now` (UNIX s); without numpy."""
-    return _with_bounds(Columns(*_row(pilot, now, settings, history)), now)
+    of_user, billed = _of_user(pilot.user, history), settings.billing.each_core(pilot)
+    return _columns(_of_one(pilot), of_user, billed, _curve(pilot), now, settings)
 
 
-def _with_bounds(it: Columns, now: int) -> Columns:
-    priority = at_most(at_least(it.priority_factor, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)
-    return dataclasses.replace(it, priority_factor=priority, **_bounded(it, it.cores, it.started, it.lease_end, now))
+def _of_user(user: str, history: History) -> tuple[float, float]:
+    return doubt(history.trust.get(user)), history.broken.get(user, BROKEN_PROMISES)
+
+
+def _curve(pilot: Pilot) -> tuple[float, ...]:
+    """Return the points of the curve that a pilot states, the last one again and again; no numbers for none."""
+    text = None if pilot.report is None else pilot.report.exp_waste_curve
+    points = (None if text is None else curve_points(text)) or ((math.nan,) * 3,)
+    return tuple(float(value) for point in (*points, *(points[-1:] * (MOST_POINTS - len(points)))) for value in point)
 
 
 def saves_of(pilot: Pilot, now: int, heartbeat_limit: int) -> Saves | None:
     """Return what a pilot has saved at `now` (UNIX s), None where it is not known to save anything."""
-    found = _saves(pilot, pilot.report if _stated(pilot, now, heartbeat_limit)[1] else None, now)
+    it = _of_one(pilot)
+    found = _saves(it, _claims(it, now, heartbeat_limit)[1], now)
     return None if found == (pilot.started, 0, math.inf, math.inf) else found
 
 
-def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> Saves:
-    """Return what is saved; report: what it says, None where that is not believed.
+def _saves(it: SimpleNamespace, believed: Quantity, now: int) -> Saves:
+    """Return what is saved; believed: whether what reports say counts.
 
     What the batch system tells of the next save is for a job that goes on until it has saved.
     """
-    nothing = report is None or (report.last_checkpoint is report.next_checkpoint is report.checkpoint_seconds is None)
-    if nothing and pilot.saved is pilot.next_save is None:  # as of most
-        return Saves(float(pilot.started), 0.0, math.inf, math.inf)
-    said = report.last_checkpoint if report is not None else None
-    saved = max(pilot.started, min(now, max(pilot.saved or 0, said or 0)))
-    following, writing, restart = pilot.next_save, None, None
-    if report is not None:
-        following = following if report.next_checkpoint is None else report.next_checkpoint
-        writing, restart = report.checkpoint_seconds, report.restart_cost if said is not None else None
+    said = where(believed & is_known(it.last_checkpoint), it.last_checkpoint, 0)
+    saved = at_least(at_most(at_least(_known(it.saved, 0), said), now), it.started)
+    following = where(believed & is_known(it.next_checkpoint), it.next_checkpoint, it.next_save)
+    restart = where(believed & is_known(it.last_checkpoint), _known(it.restart_cost, 0), 0)
     return Saves(
-        float(saved),
-        float(min(restart or 0, pilot.cores * max(0, saved - pilot.started))),
-        math.inf if following is None or following < now else float(following),
-        math.inf if writing is None else float(writing),
+        saved,
+        at_most(restart, it.cores * at_least(saved - it.started, 0)),
+        where(following >= now, following, math.inf),
+        where(believed, _known(it.checkpoint_seconds, math.inf), math.inf),
     )
 
 
-_NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-_NO_CURVE = (math.nan,) * 3 * MOST_POINTS
-_DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
+def _columns(
+    it: SimpleNamespace,
+    of_user: Sequence[Quantity],
+    billed: Quantity,
+    curve: Quantity,
+    now: int,
+    settings: ReclaimSettings,
+) -> Columns:
+    """Return the columns: of one pilot numbers, or arrays of many; of_user: doubt, probability of a broken promise.
 
-
-def _least_grace(pilot: Pilot, is_believed: bool, settings: ReclaimSettings) -> int:
-    """Return the least time that it has to drain, s: the lead of its warning where it is requeued and says nothing.
-
-    Not where the deadline is fixed, so that no other is to be found.
+    The least time to drain is the lead of its warning for who is requeued and says nothing, but where the deadline is
+    fixed, so that no other is to be found.
     """
-    if pilot.lead is None or is_believed or settings.min_grace == settings.grace:
-        return settings.min_grace
-    return min(settings.min_grace, pilot.lead)
-
-
-def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
-    """Return the values of `Columns` for one pilot in their order, claims as they are stated."""
-    values, is_believed = _stated(pilot, now, settings.heartbeat_limit)
-    client, report = PROFILES.get(pilot.client, PAPER), pilot.report if is_believed else None
-    points = None if report is None or report.exp_waste_curve is None else curve_points(report.exp_waste_curve)
-    whole = (*points, *(points[-1:] * (MOST_POINTS - len(points)))) if points else ()  # the last one again and again
-    return (
-        pilot.cores,
-        float(pilot.started),
-        math.inf if pilot.lease_end is None else float(pilot.lease_end),
-        is_believed,
-        *values[1:],
-        float((report is not None and report.priority_factor) or 0),
-        report is not None and report.can_postpone_last_job is False,
-        doubt(history.trust.get(pilot.user)) if is_believed else 0.0,
-        float(max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)),
-        client.drains,
-        history.broken.get(pilot.user, BROKEN_PROMISES),
-        values.heartbeat,
-        values is not _NO_CLAIMS and not is_believed,
-        *_saves(pilot, report, now),
-        settings.billing.each_core(pilot),
-        float(_least_grace(pilot, is_believed, settings)),
-        tuple(value for point in whole for value in point) or _NO_CURVE,
+    said, believed, seen = _claims(it, now, settings.heartbeat_limit)
+    saves: dict[str, Any] = dict(zip(("saved", "restart", "next_save", "writing"), _saves(it, believed, now)))
+    is_fixed = settings.min_grace == settings.grace
+    priority = at_least(where(believed, _known(it.priority_factor, 0.0), 0.0), -_HIGHEST_PRIORITY)
+    return Columns(
+        cores=it.cores,
+        started=it.started,
+        lease_end=it.lease_end,
+        believed=believed,
+        **said._asdict(),
+        priority_factor=at_most(priority, _HIGHEST_PRIORITY),
+        draining=believed & (it.can_postpone_last_job == 0),
+        doubt=where(believed, of_user[0], 0.0),
+        vacate=at_least(_known(it.vacate, settings.vacate), it.stops_before),
+        drains=it.drains > 0,
+        broken=of_user[1],
+        seen=seen,
+        **saves,
+        billed=billed,
+        least_grace=at_most(where(believed | is_fixed, math.inf, _known(it.lead, math.inf)), settings.min_grace),
+        curve=where(believed, curve, (math.nan,) * len(curve) if isinstance(believed, bool) else math.nan),
     )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from drainwise.facts.cut_deadline import Claims, between
@@ -33,7 +33,7 @@ from drainwise.facts.waste import (
     bounded_remaining,
     uncommitted_run,
 )
-from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.columns import Columns, negated, where
 from drainwise.reclaim.history import DAY
 from drainwise.reclaim.settings import ReclaimSettings
 
@@ -41,33 +41,8 @@ if TYPE_CHECKING:
     from drainwise.facts.waste import Quantity
     from drainwise.reclaim.choose.problem import Mask, Real
 
-FIGURES = (
-    "remaining",
-    "draining_waste",
-    "kill_waste",
-    "leave",
-    "leave_deadline",
-    "cut",
-    "cut_deadline",
-    "kill",
-    "commits",
-)
-"""Those of each pilot, in the order of `row_of_figures`."""
 _OFF_PER_DAY = 0.2
 """How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
-
-
-def where(condition: Quantity, yes: Quantity, no: Quantity) -> Quantity:
-    """Return `yes` where the condition holds, else `no`."""
-    if isinstance(condition, bool):
-        return yes if condition else no
-    import numpy as np  # noqa: PLC0415 - there are arrays, so it is there
-
-    return np.where(condition, yes, no)
-
-
-def _negated(condition: Quantity) -> Quantity:
-    return condition ^ True
 
 
 def _any_of(condition: Quantity) -> bool:
@@ -159,6 +134,10 @@ class Figures:
         return wastes[way], waits[way]
 
 
+FIGURES = tuple(one.name for one in fields(Figures))[4:]
+"""Those of each pilot, in the order of `row_of_figures`."""
+
+
 def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:
     """Return the figures at `now` (UNIX s)."""
     return Figures(now, columns, settings.notice, settings.waiting_cost, *row_of_figures(columns, now, settings))
@@ -185,7 +164,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     goes_on = goes_on_starting(it)
-    in_time = it.believed & _negated(goes_on) & (now + left <= limit) & (now + left <= latest - spare)
+    in_time = it.believed & negated(goes_on) & (now + left <= limit) & (now + left <= latest - spare)
     idle = where(it.draining, 0.0, idle)
     leave = idle + _rounded(it.broken * lost_by_kill(it, leave_deadline))
     # Its tail is never dearer than a cut right before the last end.
@@ -199,7 +178,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     if _any_of(goes_on):  # right after its last end, with the margin that this takes
         moments.append(at_most(at_least(now + left + settings.margin + it.vacate, earliest), limit))
     for moment in moments:
-        while_busy = _negated(it.believed) | goes_on | (at_least(moment - it.vacate, now) < now + left)
+        while_busy = negated(it.believed) | goes_on | (at_least(moment - it.vacate, now) < now + left)
         sooner = where(while_busy, cut_at(it, now, moment, settings.margin), math.inf)
         cut, cut_deadline = at_most(cut, sooner), where(sooner < cut, moment, cut_deadline)
     if _any_of(stated := has_curve(it)):
@@ -332,7 +311,7 @@ def wasted_after_save(it: Columns, now: int, stopped: Real) -> Quantity:
     after = where(by_itself, where(by_itself, ready, 0.0) % where(by_itself, period, 1.0) + late, math.inf)
     apart = where(it.believed, at_most(it.add_uncom_time, it.cores * at_least(it.last_job_start - it.saved, 0)), 0.0)
     after = at_most(after + apart / it.cores, where(asked, float(_LEAST_LATE), math.inf))
-    idle = where(it.believed & _negated(it.draining), claims_of(it).cut_waste(now, stopped)[0], 0.0)
+    idle = where(it.believed & negated(it.draining), claims_of(it).cut_waste(now, stopped)[0], 0.0)
     killed = lost_by_kill(it, stopped)
     lost = at_most(it.cores * (writing + after) + it.restart, killed)
     return where(by_itself | asked, _rounded(idle + lost + it.broken * (killed - lost)), math.inf)
@@ -353,7 +332,7 @@ def lost_by_kill(it: Columns, end: Real | int) -> Quantity:
 
 def goes_on_starting(it: Columns) -> Quantity:
     """Return who starts payloads although it has an order, until it is stopped."""
-    return _negated(it.drains | it.draining)
+    return negated(it.drains | it.draining)
 
 
 def claims_of(it: Columns) -> Claims:

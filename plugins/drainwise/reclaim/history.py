@@ -305,8 +305,8 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
     min_age = settings.min_age if pilot.min_age is None else pilot.min_age
     if now - pilot.started < min_age:
         return Reason(f"left alone for the first {duration(min_age)} of its run", reasons.YOUNG)
-    withdrawn = history.withdrawn.get(pilot.run)
-    if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
+    withdrawn = history.withdrawn.get(pilot.run) if settings.policy == OPEN_NEED else None
+    if withdrawn is not None and now - withdrawn < PAUSE:
         said = f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
         return Reason(said, reasons.WITHDRAWN)
     return why_held_off(pilot, now, history)

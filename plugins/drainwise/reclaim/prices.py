@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import UsageError
 from drainwise.facts.waste import at_least, at_most
-from drainwise.reclaim.figures import Figures, where
+from drainwise.reclaim.columns import where
+from drainwise.reclaim.figures import Figures
 from drainwise.reclaim.settings import OPEN_NEED, ReclaimSettings
 
 if TYPE_CHECKING:

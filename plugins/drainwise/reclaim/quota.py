@@ -9,7 +9,7 @@ import hashlib
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,12 @@ def on_its_way(pilot: Pilot, now: int, horizon: int) -> bool:
     if pilot.unanswered is not None or (pilot.deadline is not None and pilot.deadline <= now + horizon):
         return True
     return pilot.leaving and (pilot.lease_end is None or pilot.lease_end <= now + horizon)
+
+
+def on_their_way(pilots: Iterable[Pilot], now: int, horizon: int) -> list[Pilot]:
+    """Return the pilots whose cores come back without a new order, as in `on_its_way`; without those for a request."""
+    there = (one for one in pilots if one.deadline is not None or one.leaving or one.unanswered is not None)
+    return [one for one in there if not one.reserved and on_its_way(one, now, horizon)]
 
 
 def with_far_ends(snapshot: Snapshot, now: int, horizon: int) -> Snapshot:
@@ -227,12 +233,12 @@ def _everything_of(what_if: WhatIf, snapshot: Snapshot, now: int, settings: Recl
     user = None if what_if.user is None else _named("user", what_if.user, {one.user for one in snapshot.pilots})
     account = what_if.account
     account = None if account is None else _named("account", account, {one.account for one in snapshot.pilots})
+    theirs = [one for one in snapshot.pilots if user in {None, one.user} and account in {None, one.account}]
+    theirs = [one for one in theirs if not one.reserved and not on_its_way(one, now, settings.horizon)]
     cores, users = Counter[str](), defaultdict[str, "dict[str, None]"](dict)
-    for pilot in snapshot.pilots:
-        is_theirs = user in {None, pilot.user} and account in {None, pilot.account}
-        if is_theirs and not pilot.reserved and not on_its_way(pilot, now, settings.horizon):
-            cores[pilot.account] += pilot.cores
-            users[pilot.account][pilot.user] = None
+    for one in theirs:
+        cores[one.account] += one.cores
+        users[one.account][one.user] = None
     return tuple(Over(name, total, tuple(users[name]), total) for name, total in cores.items())
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from types import MappingProxyType
 
 import numpy as np
@@ -120,15 +121,17 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
     return RoomFacts(kinds, places, index, resources, accounts, totals, waits, held)
 
 
-def _vector(held: Amounts, resources: tuple[str, ...]) -> tuple[int, ...]:
-    others = dict(held.others)
-    return tuple(getattr(held, name) if name in PLAIN else others.get(name, 0) for name in resources)
+_plain = attrgetter(*PLAIN)
 
 
 def _matrix(rows: Iterable[Amounts], resources: tuple[str, ...]) -> Real:
-    known: dict[Amounts, tuple[int, ...]] = {}
-    vectors = [known.get(one) or known.setdefault(one, _vector(one, resources)) for one in rows]
-    return np.array(vectors, dtype=np.float64).reshape(len(vectors), len(resources))
+    """Return the amounts of each row by resource."""
+    rows = tuple(rows)
+    plain = np.array([_plain(one) for one in rows], dtype=float).reshape(-1, len(PLAIN)).T
+    by_name = dict(zip(PLAIN, plain))
+    others = [name for name in resources if name not in PLAIN]
+    by_name |= {name: np.array([dict(one.others).get(name, 0) for one in rows], dtype=float) for name in others}
+    return np.column_stack([by_name[name] for name in resources])
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +204,12 @@ def _served(
     served = [(none, none, none, free[:0], free[:0])]
     for name, held in returning.items():
         if name in facts.index:
-            back[facts.index[name]] += _vector(held, facts.resources)
-    rooms = [(row, _at_places(facts, intended.get(kind.name, {}))) for row, kind in enumerate(facts.kinds)]
-    rooms = [(row, most) for row, most in rooms if most.any()]
+            back[facts.index[name]] += _matrix((held,), facts.resources)[0]
+    rooms = [
+        (row, np.array([at_place.get(name, 0) for name in facts.index], dtype=float))
+        for row, kind in enumerate(facts.kinds)
+        if (at_place := intended.get(kind.name))
+    ]
     anywhere = np.full(len(facts.places), np.inf)
     for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):
         account, several = needs.account[row], int(needs.several[row])
@@ -229,15 +235,6 @@ def _served(
         closed[at] |= alone
         served.append((0 * at + row, at, here[at], from_free, takes - from_free))
     return DemandLeft(facts, jobs, owed, free + back, closed, Served(*map(np.concatenate, zip(*served))))
-
-
-def _at_places(facts: RoomFacts, jobs: Mapping[str, int]) -> Real:
-    """Return how many jobs each place may have at most: these by its name, no others."""
-    most = np.zeros(len(facts.places))
-    for name, number in jobs.items():
-        if name in facts.index:
-            most[facts.index[name]] = number
-    return most
 
 
 def jobs_on_places(fitting: Real, several: int, wanted: int) -> int:
@@ -302,20 +299,14 @@ class RoomMade:
 
 def rows_of(facts: RoomFacts, pilots: Sequence[Pilot], user: Whole, cost: Real, now: int) -> Rows:
     """Return a row for each pilot that goes as a whole; user: its number; cost: from claims, ≥ 0; now: UNIX s."""
-    known: dict[tuple[int, int], int] = {}
-    vectors: list[tuple[int, ...]] = []
-    found: list[tuple[int, int, int]] = []
-    for number, pilot in enumerate(pilots):
-        for place, held in pilot.returns() if pilot.pieces else ((pilot.place, pilot.holds),):
-            if place not in facts.index:
-                continue
-            key = (pilot.cores, id(held))  # most hold the same objects, and comparing these takes its time
-            if key not in known:
-                known[key] = len(vectors)
-                vectors.append(_vector(Amounts(pilot.cores) if held is None else held, facts.resources))
-            found.append((number, facts.index[place], known[key]))
-    row, place_of, which = np.array(found, dtype=np.int64).reshape(-1, 3).T
-    gives = np.array(vectors, dtype=float).reshape(-1, len(facts.resources))[which]
+    pieces = [
+        (number, place, Amounts(pilot.cores) if held is None else held)
+        for number, pilot in enumerate(pilots)
+        for place, held in (pilot.returns() if pilot.pieces else ((pilot.place, pilot.holds),))
+    ]
+    there = np.array([facts.index.get(place, -1) for _, place, _ in pieces], dtype=np.int64)
+    row = np.array([number for number, _, _ in pieces], dtype=np.int64)[there >= 0]
+    gives, place_of = _matrix((held for _, _, held in pieces), facts.resources)[there >= 0], there[there >= 0]
     cores = np.array([pilot.cores for pilot in pilots], dtype=float)
     age = np.maximum(now - np.array([pilot.started for pilot in pilots], dtype=float), 0)
     rows = whole_pilots(cores, user, cores * age, cost)

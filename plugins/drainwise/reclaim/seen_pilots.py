@@ -81,7 +81,7 @@ def is_stuck(pilot: Pilot, now: int, rules: StuckRules) -> bool:
 
 def stuck_pilots(snapshot: Snapshot, now: int, rules: StuckRules) -> tuple[Pilot, ...]:
     """Return those that are stuck."""
-    return tuple(one for one in snapshot.pilots if is_stuck(one, now, rules))
+    return tuple(one for one in snapshot.pilots if one.seen is not None and is_stuck(one, now, rules))
 
 
 def with_stuck(snapshot: Snapshot, now: int, rules: StuckRules) -> Snapshot:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import CORES, DEVICES, Real, State, Whole
+from drainwise.reclaim.choose.problem import Real, State, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 
 MOST_ROUNDS = 2_000
@@ -74,10 +74,11 @@ class Bounds:
 
 def fill(state: State, kinds: Iterable[int]) -> None:
     """Serve kind after kind, as many whole jobs as its account is owed, each at the least price that is found."""
-    bounds = Bounds(state)
+    bounds, barred = Bounds(state), state.barred.copy()
     for kind in kinds:
         if state.wanted(kind):
             _Kind(state, bounds, kind).serve()
+    state.barred = barred
 
 
 class _Kind:
@@ -89,7 +90,7 @@ class _Kind:
     def __init__(self, state: State, bounds: Bounds, kind: int) -> None:
         self.state, self.bounds, self.kind = state, bounds, kind
         self.several = int(state.problem.needs.several[kind])
-        self.barred: list[Whole] = []
+        self.barred, self.is_refused = list[Whole](), False
         self.bound = bounds.of(kind)
         self.most = np.full(len(self.bound), state.problem.needs.most[kind])
         self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
@@ -233,15 +234,17 @@ class _Kind:
         All limits are looked at the first time, then the one that refuses.
         """
         state, table, limits = self.state, self.state.problem.rows, self.state.problem.limits
-        bound = (limits.binds == limit).any(axis=1) | (not self.barred)
-        rest, count = np.where(limits.binds >= 0, state.rest[limits.binds], np.inf), limits.counts[limits.binds]
-        allowed = np.column_stack([np.where(count == what, rest, np.inf).min(axis=1) for what in (CORES, DEVICES)])
-        barred = np.flatnonzero(bound[table.user])
-        barred = barred[(allowed.T[:, table.user[barred]] < table.spends.T[:, barred]).any(axis=0)]
+        bound = (limits.binds == limit).any(axis=1) | (not self.is_refused)
+        self.is_refused = True
+        allowed = state.allowed()
+        low = bound & (allowed < state.problem.largest).any(axis=1)
+        barred = np.flatnonzero(low[table.user] & ~state.barred)
+        barred = barred[(allowed[table.user[barred]] < table.spends[barred]).any(axis=1)]
         barred = barred[state.open(barred)]
         way = state.way[table.pilot[barred]]
         spends = table.spends[barred] - np.where(way[:, None] >= 0, table.spends[way], 0)
         barred = barred[(spends > allowed[table.user[barred]]).any(axis=1)]
+        is_for_good = len(barred) > 0 and not state.problem.has_ways  # limits only shrink here
         if not len(barred) and len(many := places[self.number[places] > 1]):
             self.most[many] = self.number[many] // 2
             self._forget(many)
@@ -251,7 +254,7 @@ class _Kind:
             counted = counted[table.spends[counted, limits.counts[limit]] > 0]
             barred = counted[[int(state.price[counted].argmax())]]
         state.barred[barred] = True
-        self.barred.append(barred)
+        self.barred += [] if is_for_good else [barred]
         self._renew(np.unique(self._places_of(barred)))
 
 

@@ -25,6 +25,7 @@ from drainwise.reclaim.choose.problem import (
     Rows,
     State,
     Whole,
+    largest_of,
 )
 from drainwise.reclaim.choose.sets import sets_on
 
@@ -125,9 +126,7 @@ def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
 
     rest: L, what is left of each limit, which users share in the order of their ranks.
     """
-    largest = np.zeros(len(lost))
-    np.maximum.at(largest, rows.user, rows.spends[:, CORES])
-    auto = np.maximum(largest, np.floor(lost / 4))
+    auto = np.maximum(largest_of(rows, len(lost))[:, CORES], np.floor(lost / 4))
     extra = np.where(np.isnan(limits.extra), auto, limits.extra) - limits.taken
     extra = np.where(lost > 0, np.maximum(extra, 0), 0)
     rest = rest.copy()

@@ -53,6 +53,13 @@ class Rows:
         return len(self.pilot)
 
 
+def largest_of(rows: Rows, users: int) -> Real:
+    """Return the most cores and devices that a row of each user spends, users × 2."""
+    found = np.zeros((users, 2))
+    np.maximum.at(found, rows.user, rows.spends)
+    return found
+
+
 def whole_pilots(cores: Real, user: Whole, loss: Real, claim: Real) -> Rows:
     """Return rows of n pilots that go as a whole, one each, on one place that has cores alone; as in `Rows`."""
     every = np.arange(len(cores))
@@ -192,6 +199,11 @@ class Problem:
         return np.append(self.rows.place, -1)[self.pieces_of[:-1]]
 
     @cached_property
+    def largest(self) -> Real:
+        """The most cores and devices of a row of each user, U × 2."""
+        return largest_of(self.rows, len(self.limits.rank))
+
+    @cached_property
     def has_ways(self) -> bool:
         """Whether a pilot has several rows."""
         return len(self.rows) > 0 and int(np.bincount(self.rows.pilot).max()) > 1
@@ -232,23 +244,24 @@ ROUNDING = 1e-6
 class State:
     """Which rows have `gone`, which `jobs` (P × K, parts of jobs on each place) are served, and what is left.
 
-    price: n, of each row in this choice, infinite where it may not go. barred: n, rows left out for now. way: for each
-    pilot its row that goes, −1 for none. room: P × R.
+    price: n, of each row in this choice, infinite where it may not go, or no limit ever lets it go. barred: n, rows
+    left out for now. way: for each pilot its row that goes, −1 for none. room: P × R.
     parts, served: K, of jobs and whole ones. owed: A, cores left. rest: L, of each limit.
     """
 
     def __init__(self, problem: Problem, price: Real) -> None:
-        self.problem, self.price = problem, price
+        self.problem = problem
         rows, needs = problem.rows, problem.needs
+        self.rest = np.maximum(problem.limits.most, 0.0)
+        self.price = np.where((rows.spends > self.allowed()[rows.user] + ROUNDING).any(axis=1), np.inf, price)
         self.gone = np.zeros(len(rows), dtype=bool)
-        self.barred = ~np.isfinite(price)
+        self.barred = ~np.isfinite(self.price)
         self.way = np.full(int(rows.pilot.max()) + 1 if len(rows) else 0, -1)
         self.jobs = np.zeros((len(problem.places.free), len(needs.jobs)), dtype=np.int64)
         self.room = problem.places.free.copy()
         self.parts = np.zeros(len(needs.jobs), dtype=np.int64)
         self.served = self.parts.copy()
         self.owed = needs.owed.copy()
-        self.rest = np.maximum(problem.limits.most, 0.0)
         self.closed = np.zeros(len(self.room), dtype=bool)
         """Places that one job has for itself."""
 
@@ -299,6 +312,13 @@ class State:
             amount = table.spends[rows[bound], limits.counts[limit]]
             total += np.bincount(limit, weights=amount, minlength=len(total))
         return total
+
+    def allowed(self) -> Real:
+        """Return the cores and devices that each user may still lose, U × 2."""
+        limits = self.problem.limits
+        rest, counts = np.where(limits.binds >= 0, self.rest[limits.binds], np.inf), limits.counts[limits.binds]
+        each = [np.where(counts == what, rest, np.inf).min(axis=1, initial=np.inf) for what in (CORES, DEVICES)]
+        return np.column_stack(each)
 
     def instead_of(self, rows: Whole) -> Whole:
         """Return the rows that go now of the pilots of rows that may go."""

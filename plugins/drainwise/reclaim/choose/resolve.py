@@ -66,10 +66,10 @@ class _Group:
             owed = np.where(self.cores > 0, (self.owed[self.account] + ROUNDING) // self.cores, np.inf)
         jobs = np.minimum(needs.jobs[kinds], np.maximum(owed, 0)).astype(np.int64)
         self.most = np.maximum(jobs * self.several - self.outside, 0)
-        others = np.ones(len(state.jobs), dtype=bool)
-        others[places] = False
         self.spread = np.flatnonzero(self.several > 1)
-        self.highest = np.array([state.jobs[others, kinds[one]].max(initial=0) for one in self.spread], dtype=np.int64)
+        elsewhere = state.jobs[:, kinds[self.spread]]
+        elsewhere[places] = 0
+        self.highest = elsewhere.max(axis=0, initial=0)
 
     def sets(self, known: dict[int, PlaceSets] | None) -> list[PlaceSets]:
         """Return the sets of rows of each place, without those on several places; add them to those that are known."""

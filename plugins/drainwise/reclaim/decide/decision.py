@@ -51,7 +51,7 @@ from drainwise.reclaim.quota import (
     Balance,
     WhatIf,
     balance_for,
-    on_its_way,
+    on_their_way,
     owed,
     require_whole,
     with_far_ends,
@@ -243,10 +243,9 @@ def without_room(
     for place in snapshot.places:
         if place.node in back and place.unseen.cores:  # of runs with orders
             returning[place.name].append(place.unseen)
-    for one in snapshot.pilots:
-        if not one.reserved and on_its_way(one, now, settings.horizon):
-            for name, holds in one.returns():
-                returning[name].append(holds)
+    for one in on_their_way(snapshot.pilots, now, settings.horizon):
+        for name, holds in one.returns():
+            returning[name].append(holds)
     facts, returns = (
         room_facts(snapshot.kinds or (), snapshot.places),
         {name: sum_of(held) for name, held in returning.items()},
@@ -301,10 +300,7 @@ def usable(freed: Iterable[Pilot], jobs: Iterable[WaitingJobs]) -> int:
     """
     nodes: Counter[str] = Counter()
     for pilot in freed:
-        for one in pilot.pieces:
-            nodes[one.node] += one.holds.cores
-        if not pilot.pieces:
-            nodes[pilot.node] += pilot.cores
+        nodes.update({node: pilot.cores_on((node,)) for node in pilot.nodes})
     return usable_cores([Hole(cores, divisible=True) for cores in nodes.values()], jobs)
 
 

@@ -104,11 +104,6 @@ class PartsAhead:
         )
         return PartOrder(one, cores, due, chunk, back, waste, reason, counted)
 
-    def needed(self, row: int, cores: int, chunk: int = 0) -> PartOrder:
-        """Return an order for cores that are needed; what the pilot was asked for stands where all of it is."""
-        stands = int(self.asked[row]) if cores == self.counted[row] else 0
-        return self.order(row, cores, min(cores, chunk or self.until.chunk), stands)
-
     def by_cores(self, cores: int) -> Parts:
         """Return what each pilot could return of so many cores, in whole chunks, where cores are counted."""
         chunk = self.until.chunk
@@ -189,7 +184,10 @@ def part_orders(
     Each for all such jobs, since nothing idles for that; where all parts stand, no pilot is asked for more than it was.
     parts: of each its pilot, cores, and the cores of use together. others: n, pilots of the user that go on as a whole.
     """
-    found, able = [ahead.needed(*one) for one in parts], ahead.able
+    found, able = list[PartOrder](), ahead.able
+    for row, cores, chunk in parts:  # what a pilot was asked for stands where all of it is needed
+        stands = int(ahead.asked[row]) if cores == ahead.counted[row] else 0
+        found.append(ahead.order(row, cores, min(cores, chunk or ahead.until.chunk), stands))
     if left is None:
         return found
     rows, others, facts = [row for row, *_ in parts], others.copy(), left.facts
@@ -232,4 +230,5 @@ def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: fl
     parts = tuple(parts)
     named = {one.pilot.run for part in parts for one in part.returns}
     named |= {order.pilot.run for part in parts for order in part.orders}
-    return tuple(one for one in pilots if one.asked > still_asked(one, demand) and one.run not in named)
+    asked = (one for one in pilots if one.asked)
+    return tuple(one for one in asked if one.asked > still_asked(one, demand) and one.run not in named)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Optional
 
 import numpy as np
 
@@ -32,14 +31,12 @@ from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History, cancelled_runs
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
-from drainwise.reclaim.quota import Balance, on_its_way
+from drainwise.reclaim.quota import Balance, on_their_way
 from drainwise.reclaim.reasons import Reason
 from drainwise.reclaim.room import DemandLeft, PlaceRoom, problem_of, room_for, rows_of
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
 
-Needed = Optional[Collection[str]]
-"""The runs whose room waiting jobs use; None where that is not known, and cores are counted."""
 _Groups = list[tuple[list[int], list[int]]]
 """Of one user rows of pilots with orders, and those that go in their place."""
 _Replaced = list[tuple[UserPlan, list[Withdrawal]]]
@@ -56,7 +53,12 @@ def _stands(pilot: Pilot, now: int) -> bool:
 
 
 def withdrawals(
-    snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History, needed: Needed = None
+    snapshot: Snapshot,
+    balance: Balance,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    needed: Collection[str] | None = None,
 ) -> tuple[Withdrawal, ...]:
     """Return the orders to withdraw at `now` (UNIX s); the best priority comes first.
 
@@ -66,6 +68,9 @@ def withdrawals(
     that was cancelled is withdrawn in any case, as its deadline was that request's. Of one user's pilots those that
     save the most; how many cores that are comes from the sizes alone.
     """
+    standing = [one for one in snapshot.pilots if _stands(one, now)]
+    if not standing:
+        return ()
     cancelled, going, found = cancelled_runs(snapshot, history), Counter[str](), list[Withdrawal]()
     in_doubt = sum(one.cores for one in snapshot.pilots if one.unanswered is not None and not one.reserved)
     spare = whole_cores(balance.free + balance.leaving - in_doubt - balance.demand)
@@ -74,8 +79,7 @@ def withdrawals(
     over = ((one.name, max(0.0, one.cores_in_use - one.cores_owed)) for one in snapshot.accounts)
     beyond = {name: whole_cores(going[name] - cores) for name, cores in over}
     first = {one.name: (one.priority, one.name) for one in snapshot.accounts}
-    some = [one for one in snapshot.pilots if one.run in cancelled or one.run not in (needed or ())]
-    users = pilots_by_user(one for one in some if _stands(one, now))
+    users = pilots_by_user(one for one in standing if one.run in cancelled or one.run not in (needed or ()))
     for whose in sorted(users, key=lambda it: (first[it[0]], snapshot.user_priorities.get(it[1], 0.0), it[1])):
         if needed is None and not (spare or beyond[whose[0]] or cancelled):
             continue
@@ -86,7 +90,10 @@ def withdrawals(
         if needed is None:
             of = ordered.figures.columns
             price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
-            stays[others] = _cheapest(sizes[others], price, float(sizes[others].sum() - max(spare, left)))
+            # As few cores as can be by facts, of those the cheapest: which of the orders stand is what is chosen.
+            size, rest = sizes[others].astype(float), float(sizes[others].sum() - max(spare, left))
+            rows, limits = whole_pilots(size, 0 * sizes[others], 0 * size, price), _limits([[0]], [_ENDLESS])
+            stays[others] = plan_cores(rows, limits, rest, Rules(idle=0.0)).gone
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
         for row in np.flatnonzero(~stays).tolist():
@@ -107,8 +114,8 @@ def needed_runs(
     places at once stand together, as long as they are on no more places than these jobs need: a place that comes free
     elsewhere may be gone before the last of the set has left.
     """
-    there = [one for one in pilots if not one.reserved and on_its_way(one, now, settings.horizon)]
-    there = [one for one in there if any(name in kinds.facts.index for name, _ in one.returns())]
+    leaving = on_their_way(pilots, now, settings.horizon)
+    there = [one for one in leaving if any(name in kinds.facts.index for name, _ in one.returns())]
     there.sort(key=lambda one: (one.deadline or one.lease_end or 0, one.run))
     price = np.arange(len(there), dtype=float)
     every = np.ones(len(there), dtype=bool)
@@ -247,16 +254,6 @@ def _by_cores(users: Sequence[_User], cycle: int) -> _Replaced:
     return replaced
 
 
-def _cheapest(sizes: Whole, price: Real, cores: float) -> Mask:
-    """Return the pilots of one user that go for so many cores: as few as can be by facts, of those the cheapest.
-
-    Those with orders count as any other: which of them stand is what is chosen.
-    """
-    each = sizes.astype(float)
-    rows = whole_pilots(each, 0 * sizes, 0 * each, price)
-    return plan_cores(rows, _limits([[0]], [_ENDLESS]), cores, Rules(idle=0.0)).gone
-
-
 def _limits(binds: Sequence[Sequence[int]], most: Sequence[float]) -> Limits:
     """Return limits on cores, and which of them bind each user."""
     users, none = np.zeros(len(binds), dtype=np.int64), np.zeros(len(binds))
@@ -287,9 +284,9 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
         limits = _limits([(0, -1), (0, 1)], [user.sizes[rows[stands]].sum(), min(cycle, user.allowed)])
         state = _state(here, some, stands, (~stands).astype(int), price, limits)
         at, jobs, of_sets = state.problem.rows.place, state.served.tolist(), state.jobs[:, mine.needs.several > 1]
-        price[stands & np.isin(at, [*np.nonzero(of_sets)[0], *(mine.index.get(name, -1) for name in shared)])] = 0
+        state.price[stands & np.isin(at, [*np.nonzero(of_sets)[0], *(mine.index.get(name, -1) for name in shared)])] = 0
         cost, looks = state.cost(), 5 + _LOOKS * user.count // count
-        found = choose(state.problem, price, looks, state)
+        found = choose(state.problem, state.price, looks, state)
         old, new = stands & ~found.gone, found.gone & ~stands
         if not new.any() or found.cost() >= cost or found.served.tolist() != jobs:
             continue
