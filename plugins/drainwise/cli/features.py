@@ -132,7 +132,7 @@ _QUESTIONS = {
     "left": "seconds that this job may still run, by its limit and all planned shutdowns",
     "ran": "seconds since the batch system started this job",
     "rest": "seconds that work of --work HS06 seconds takes on this job's cores",
-    "shutdown": "when this job must be gone or its host shuts down, in UNIX seconds",
+    "shutdown": "UNIX seconds when this job must be gone or its host shuts down",
     "threads": "threads that this job may start: its cores",
     "slots": "job slots of the host that this job holds, by its share of the cores",
     "disk": "bytes of scratch space that this job may use",

@@ -35,7 +35,7 @@ class ReclaimSettings:
     waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth. stuck: what of pilots in which
     nothing works. need_left: until the moment of a need that stays open; where each pilot gets time to drain it gets no
     more than that, but its least time; None: the whole horizon. extra_cores: that a user's reports may cost it beyond
-    what facts take, None for as many as its largest pilot has, or a quarter of that; reports_compete: whose reports
+    what facts take, None for the larger of its largest pilot and a quarter of that; reports_compete: whose reports
     decide together, "user", "account" or "site". billing: what waste on a core counts when pilots are compared;
     most of it within any hour: max_billing_user_hour, max_billing_hour.
     """

@@ -71,7 +71,7 @@ class FeaturesSection(NodeFacts):
     url: str | None = optional(
         url(),
         "https://%h:8443",
-        "jobs get URLs there in place of paths; %h: the node's name",
+        "where `drainwise features serve` serves; jobs get URLs, not paths; %h: the node's name",
     )
     certificate: str = key(
         path(), "/etc/grid-security/hostcert.pem", "of a node that serves an https url itself: its certificate, PEM"
@@ -144,7 +144,7 @@ class HTCondorSection(NodeSection):
     defrag: str = key(
         choice("no", "yes"),
         "no",
-        "yes: condor_defrag drains the nodes whose pilots waste least",
+        "yes: condor_defrag drains the nodes whose pilots waste least; jobs there get [reclaim] grace",
     )
     partial_return: str = key(
         choice("no", "yes"),

@@ -78,7 +78,7 @@ class PageSection:
     """The agent's page for people: index.html and status.json, written whole after each cycle."""
 
     directory: str | None = optional(
-        path(), "/var/lib/drainwise-page", "the agent writes them there; left out: it does not"
+        path(), "/var/lib/drainwise-page", "the agent writes the page there; left out: it does not"
     )
     pilots: int = key(integer(1, 5000), 200, "most pilots that the page shows")
 
@@ -184,7 +184,7 @@ class ObserverSection:
         "on Slurm: checkpoint files below a silent job's WorkDir",
     )
     contradictory_after: int = key(
-        duration("10s", "1d"), 600, "a report that its node has not seen confirmed for so long is contradictory"
+        duration("10s", "1d"), 600, "a report is contradictory when its node sees for so long that it cannot be true"
     )
 
 
@@ -229,12 +229,14 @@ class ReclaimSection:
         "shortest time that a pilot has to drain, where grace and horizon allow it",
     )
     margin: int = key(
-        duration("0s", "1d"), 900, "time added to the remaining time that a pilot reports, before its deadline"
+        duration("0s", "1d"),
+        900,
+        "time that a pilot gets beyond the remaining time that it reports; without it, it counts as cut",
     )
     drain_only: str = key(
         choice("yes", "no"),
         "yes",
-        "yes: an ordered pilot always has time to drain; no: it may be ended at once, where that wastes less",
+        "yes: an ordered pilot has time to drain before its deadline; no: it may end at once, where that wastes less",
     )
     waiting_cost: Decimal = key(
         decimal("0", "1000"),
@@ -254,8 +256,8 @@ class ReclaimSection:
     extra_cores: str = key(
         integer_or("auto", 0, 10000000),
         "auto",
-        "cores that a user's own reports may cost it within an hour, beyond what facts take; auto: its largest pilot,"
-        " or a quarter of that",
+        "cores that a user's own reports may cost it within an hour, beyond what facts take; auto: the larger of"
+        " its largest pilot and a quarter of what facts take",
     )
     reports_compete: str = key(
         choice("user", "account", "site"),
@@ -310,7 +312,7 @@ class JournalSection:
     view: str = key(
         choice("owner", "all", "no"),
         "owner",
-        "who may read what `explain` shows of a user's pilots without the journal's rights",
+        "who may read what `explain` shows of a user's pilots without the journal's rights; owner: that user",
     )
 
 
