@@ -5,9 +5,23 @@ from __future__ import annotations
 import ast
 import copy
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+PLACES = (
+    # the decision
+    "reclaim/**/*.py requests/*.py "
+    # the order channels
+    "htcondor/pool/*_channel.py htcondor/pool/order_rights.py htcondor/pool/knobs.py htcondor/pool/pool.py "
+    "htcondor/node/order_list.py htcondor/node/cron_state.py slurm/pool/orders.py slurm/pool/pool.py "
+    "slurm/pool/transport.py slurm/pool/old_release.py slurm/jobs/order_mark.py slurm/jobs/job.py "
+    "slurm/jobs/admin_comment.py local/pool.py local/control.py local/leases.py "
+    # the readers of users' files
+    "pilotad/*.py features/read*.py node/payloads/*.py node/glidein*.py htcondor/node/job_directories.py "
+    "htcondor/node/parts.py slurm/node_agent/work_dir*.py slurm/node_agent/user_task*.py"
+)
+"""The modules from which faults are drawn, as patterns below the package."""
 
 OTHERS = {"Lt": "LtE GtE", "LtE": "Lt Gt", "Gt": "GtE LtE", "GtE": "Gt Lt", "Eq": "NotEq", "NotEq": "Eq", "Is": "IsNot"}
 OTHERS |= {"IsNot": "Is", "In": "NotIn", "NotIn": "In", "Add": "Sub", "Sub": "Add", "Mult": "FloorDiv", "Div": "Mult"}
@@ -116,7 +130,7 @@ def _decides_nothing(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return ast.unparse(node.test) == "TYPE_CHECKING"
     if isinstance(node, ast.Assign):
-        return ast.unparse(node.targets[0]) == "__all__"
+        return ast.unparse(node.targets[0]) in {"__all__", "TYPE_CHECKING"}
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _decides_nothing(node.value)
     return isinstance(node, ast.JoinedStr)
@@ -137,6 +151,14 @@ def faults_of(path: Path) -> list[Fault]:
     """Every fault that could be put into a file."""
     changes = _changes(ast.parse(path.read_bytes()))
     return [Fault(path, node, other) for node, other in changes if isinstance(node, (ast.expr, ast.stmt))]
+
+
+def modules(package: Path, places: Iterable[str]) -> list[Path]:
+    """Return the modules of a package that fit the patterns. Raises ValueError for one that none fits."""
+    found = {place: set(package.glob(place)) for place in places}
+    if holes := [place for place, files in found.items() if not files]:
+        raise ValueError(f"no module fits {' '.join(holes)}: say where it is now")
+    return sorted(set().union(*found.values()))
 
 
 def drawn(paths: list[Path], number: int, seed: int) -> list[Fault]:

@@ -21,7 +21,7 @@ from fault_places import Fault
 HERE = Path(__file__).parent
 MEMORY = 8 << 30
 """Bytes of addresses that the tests of one fault may have: a loop that collects without end is ended."""
-PURE = {"reclaim", "room", "requests"}
+PURE = {"reclaim", "requests"}
 """Rooms of which each line runs in the process of its test. What runs others may be a process that a test starts, which
 tests do is not known, so all of the folder are run."""
 WAIT = 60

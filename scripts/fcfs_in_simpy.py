@@ -7,7 +7,7 @@ from typing import Any
 
 import simpy
 
-from drainwise.simulate.trace import TraceJob
+from drainwise_simulate.trace import TraceJob
 
 
 def first_come_first_served_in_simpy(jobs: Sequence[TraceJob], cores: int) -> list[float]:

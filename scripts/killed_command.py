@@ -22,7 +22,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 PLUGINS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "plugins")
-PACKAGE = os.path.join(PLUGINS, "drainwise") + os.sep
+PACKAGE = PLUGINS + os.sep
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ import sys
 import time
 from importlib import import_module
 
-from drainwise.launch.backend import Backend, LaunchPlace, Start
-from drainwise.launch.choice.resources import parse_resources
+from drainwise_launch.backend import Backend, LaunchPlace, Start
+from drainwise_launch.choice.resources import parse_resources
 
 NAMES = ("first", "second", "third", "fourth")
 
 
 def main(name: str, table: str, resources: str, directory: str) -> None:
     """Start them, and tell the new priorities."""
-    module = import_module("drainwise.sge.launch_backend" if name == "sge" else f"drainwise.{name}.launch.backend")
+    module = import_module("drainwise_launch.sge.backend" if name == "sge" else f"drainwise_launch.{name}.backend")
     backend: Backend = module.open_backend(json.loads(table), "", LaunchPlace("by hand", "hand", directory, "h"))
     needs = parse_resources(json.loads(resources), "by hand")
     now = time.time() + 1000

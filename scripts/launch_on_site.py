@@ -19,7 +19,7 @@ CHAINS = 13
 JOBS = len(BUCKETS) * (3 * CHAINS + 1)
 USER = "alice"
 
-_PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
+_PLUGINS = Path(__file__).parents[1] / "plugins"
 _BY_HAND = Path(__file__).parent / "launch_by_hand.py"
 _PLACE = "/srv/plugins"
 _LAUNCH_SECONDS = 100.0
@@ -128,7 +128,7 @@ class LaunchOnSite:
     def __init__(self, system: BatchSystem) -> None:
         self.system, self._site = system, system.site
         self._threads = ThreadPoolExecutor(4)
-        self._site.copy_in(str(_PACKAGE), f"{_PLACE}/drainwise")
+        self._site.copy_in(str(_PLUGINS), _PLACE)
 
     def launch(self, name: str, jobs: list[Table], **settings: object) -> Launched:
         """Start it on these jobs, in a file of this name in the user's home; called again, it goes on."""

@@ -21,12 +21,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins"))
 
 from drainwise.common.printable import printable
-from drainwise.estimate import quantities
-from drainwise.estimate.parameters import HS06, MILLI_HS06, PER_CORE, Parameters, parameters_from
-from drainwise.estimate.quantities import KB, MB, is_fixed
-from drainwise.estimate.records.formats import read_as
-from drainwise.estimate.records.record import Finished, lines_in, opened
-from drainwise.estimate.scouts import (
+from drainwise_tasks.estimate import quantities
+from drainwise_tasks.estimate.parameters import HS06, MILLI_HS06, PER_CORE, Parameters, parameters_from
+from drainwise_tasks.estimate.quantities import KB, MB, is_fixed
+from drainwise_tasks.estimate.records.formats import read_as
+from drainwise_tasks.estimate.records.record import Finished, lines_in, opened
+from drainwise_tasks.estimate.scouts import (
     CPU_TIME_SAFETY,
     KEPT_PRESET,
     MILLI_BELOW,
@@ -37,8 +37,8 @@ from drainwise.estimate.scouts import (
     fixed_figure,
     in_hs06,
 )
-from drainwise.estimate.settings import Settings, settings_from
-from drainwise.estimate.spread import percentile
+from drainwise_tasks.estimate.settings import Settings, settings_from
+from drainwise_tasks.estimate.spread import percentile
 
 PER_EVENT = "PerEvent"
 MOST_OUT_DISK = 10 * 1024

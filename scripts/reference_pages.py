@@ -91,15 +91,21 @@ def _commands() -> Iterator[str]:
     yield from (_line(row) for row in sorted(shared))
     yield ""
     for one in _parsers(parser):
-        yield f"## {one.prog}\n" if one.prog.count(" ") == 1 else f"### {one.prog}\n"
         text = _plain(one.description or said_of(parser, one.prog))
+        rows = _rows(one)
+        own = [row for row in rows if row not in shared]
+        also = [name.partition("`,")[0].split()[0].strip("`") for name, _ in rows if (name, _) in shared]
+        options = "Also " + ", ".join(f"`{name}`" for name in also) + "." if also else ""
+        if one.prog.count(" ") > 1 and not own:
+            yield f"**{one.prog}**: {text.rstrip('.')}. {options}\n"
+            continue
+        yield f"## {one.prog}\n" if one.prog.count(" ") == 1 else f"### {one.prog}\n"
         if text and text.rstrip(".") not in _OF_THE_TABLE:
             yield f"{text[0].upper()}{text[1:].rstrip('.')}.\n"
-        rows = _rows(one)
-        if own := [row for row in rows if row not in shared]:
-            yield "\n".join(["| argument | meaning |", "|---|---|", *map(_line, own)]) + "\n"
-        if also := [name.partition("`,")[0].split()[0].strip("`") for name, _ in rows if (name, _) in shared]:
-            yield "Also " + ", ".join(f"`{name}`" for name in also) + ".\n"
+        if own:
+            yield "\n".join(["| argument | meaning |", "|---|---|", *_lines(own)]) + "\n"
+        if options:
+            yield f"{options}\n"
 
 
 def said_of(parser: argparse.ArgumentParser, prog: str) -> str:
@@ -132,6 +138,14 @@ def _rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
     ]
 
 
+def _lines(rows: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line for each argument, and one for those that are feature keys."""
+    keys = [name for name, _ in rows if name.endswith(" V`")]
+    yield from (_line(row) for row in rows if row[0] not in keys)
+    if keys:
+        yield _line((", ".join(name.replace(" V`", "`") for name in keys), "the value of the key of that name"))
+
+
 def _line(row: tuple[str, str]) -> str:
     return f"| {row[0]} | {row[1]} |"
 
@@ -148,7 +162,14 @@ def _name(action: argparse.Action) -> str:
 
 def _plain(text: str) -> str:
     """Return the text on one line, as a cell of a table may have it."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "\\<")
+    return _TIMES.sub("", " ".join(text.split())).replace("|", "\\|").replace("<", "\\<")
+
+
+_TIMES = re.compile(
+    r":? ?UNIX seconds, a date such as [^ ]+ or [^ ]+, or \+2h, \+30m, \+1h30m"
+    r"|seconds, or such as \w+: |,? seconds or such as \w+|: seconds, or such as \w+|, such as (?:2h|10m)"
+)
+"""What the page says once of all durations and times."""
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ CONFIGURATION = "[tool.pytest.ini_options]\npythonpath = ['plugins']\nmarkers = 
 CONFIGURATION += "[tool.coverage.run]\nbranch = true\nsource_pkgs = ['drainwise']\n"
 MODULE = "LARGEST = 5\n\n\ndef sum_to(last):\n    found = 0\n"
 MODULE += "    while last > 0:\n        found += last\n        last -= 1\n    return found\n"
-TESTS = "from drainwise.room.sums import sum_to\n\ndef test_three():\n    assert sum_to(3) == 6\n\n"
+TESTS = "from drainwise.reclaim.sums import sum_to\n\ndef test_three():\n    assert sum_to(3) == 6\n\n"
 TESTS += "def test_that_fails_anyhow():\n    assert sum_to(3) == 7\n"
-SUMS = "plugins/drainwise/room/sums.py"
+SUMS = "plugins/drainwise/reclaim/sums.py"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def tree(tmp_path: Path) -> Path:
         "pyproject.toml": CONFIGURATION,
         SUMS: MODULE,
         "plugins/drainwise/__init__.py": "",
-        "tests/room/test_sums.py": TESTS,
+        "tests/reclaim/test_sums.py": TESTS,
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def test_it_says_which_faults_are_seen_by_which_test(tree: Path) -> None:
         f"{SUMS}:1: 5 → 6",
         "    not seen",
         f"{SUMS}:7: found += last → found -= last",
-        "    seen by tests/room/test_sums.py::test_three",
+        "    seen by tests/reclaim/test_sums.py::test_three",
         "1 of 2 seen",
     ]
     assert ran.returncode == 1
@@ -67,7 +67,7 @@ def test_tests_that_hang_see_a_fault(
     """A number that never comes down to 0."""
     monkeypatch.setattr(fault_tests, "WAIT", 3)
     tests = fault_tests.FaultTests(tree, tmp_path_factory.mktemp("scratch"))
-    tests.passed = {"tests/room/test_sums.py::test_three": 0.1}
+    tests.passed = {"tests/reclaim/test_sums.py::test_three": 0.1}
     (fault,) = (fault for fault in faults_of(tests.copy / SUMS) if str(fault) == "last -= 1 → last += 1")
     assert tests.seen_by(fault) == "no end of the tests"
 
@@ -82,7 +82,7 @@ def test_the_same_seed_draws_the_same_faults(tree: Path) -> None:
 
 def test_what_decides_nothing_has_no_fault(tmp_path: Path) -> None:
     """Texts, types, names, decorators and what only types need."""
-    source = '"""1."""\n__all__ = ["f"] + ["g"]\nif TYPE_CHECKING:\n    X = 1\n\n\n'
+    source = '"""1."""\n__all__ = ["f"] + ["g"]\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n    X = 1\n\n\n'
     source += '@cache(size=1)\ndef f(x: "A[1]") -> "A[2]":\n    """2."""\n    print(3 + 4)\n    log.info(f"{x + 5}")\n'
     assert listed(tmp_path / "module.py", source) == []
 

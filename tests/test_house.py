@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from house import HOUSE, JOB, NODE, PACKAGE
+import fault_places
+import house
+from house import HOUSE, JOB, NEIGHBOURS, NODE, PACKAGE
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 HOOKS = ["htcondor.node.prepare_hook", "htcondor.node.update_hook", "htcondor.node.startd_cron"]
@@ -23,10 +25,7 @@ OPTIONAL = {"common.typed_table": "tomli", "page.html_page": "jinja2"}
 """A package that a module of a plain room uses where it is there."""
 
 
-@functools.cache
-def modules() -> dict[str, Path]:
-    """Every module of the package by its name below `drainwise`."""
-    return {str(path.relative_to(PACKAGE))[:-3].replace("/", "."): path for path in PACKAGE.rglob("*.py")}
+modules = functools.cache(house.modules)
 
 
 def statements(block: ast.AST) -> Iterator[ast.stmt]:
@@ -59,14 +58,14 @@ def imports(path: Path) -> set[str]:
 
 
 def room_of(module: str) -> str:
-    """The folder of a module, by its name below `drainwise`."""
+    """The folder of a module, by its name as `modules` gives it."""
     return module.rpartition(".")[0]
 
 
 def known_modules(path: Path) -> set[str]:
-    """The modules and packages of drainwise that a module imports."""
-    below = {name.partition(".")[2] for name in imports(path) if name.startswith("drainwise.")}
-    return {name for name in below if name in modules() or f"{name}.__init__" in modules()}
+    """The modules and packages of drainwise and its neighbours that a module imports."""
+    found = {name.removeprefix("drainwise.") for name in imports(path)}
+    return {name for name in found if name in modules() or f"{name}.__init__" in modules()}
 
 
 def known_rooms(path: Path) -> set[str]:
@@ -93,6 +92,12 @@ def test_a_room_knows_what_the_table_allows_and_no_permission_is_unused(room: st
     assert arrows()[room] == set(HOUSE[room].knows.split())
 
 
+def test_the_core_imports_nothing_of_its_neighbours() -> None:
+    """A machine without them runs pilots, the agent, and the commands of the reclaim loop."""
+    core = {name: room for name, room in HOUSE.items() if not name.startswith(NEIGHBOURS)}
+    assert {name for name, room in core.items() if not core.keys() >= set(room.knows.split())} == set()
+
+
 def test_no_arrow_runs_back_up() -> None:
     """The rooms stand on floors: there is an order in which each knows only those before it."""
     TopologicalSorter({name: room.knows.split() for name, room in HOUSE.items()}).prepare()
@@ -117,7 +122,7 @@ def test_plain_rooms_need_the_standard_library_alone() -> None:
     """They import nothing that a site would have to install on each of its nodes."""
     for name, path in modules().items():
         if HOUSE[room_of(name)].plain:
-            others = {top.split(".")[0] for top in imports(path)} - {"drainwise", *sys.stdlib_module_names}
+            others = {top.split(".")[0] for top in imports(path)} - {"drainwise", *NEIGHBOURS, *sys.stdlib_module_names}
             assert others <= {OPTIONAL.get(name)}, name
 
 
@@ -127,3 +132,10 @@ def test_a_hook_starts_fast(hook: str) -> None:
     program = f"import sys; sys.path.append({str(PACKAGE.parent)!r}); import drainwise.{hook}; print(*sys.modules)"
     ran = subprocess.run([SYSTEM_PYTHON, "-I", "-S", "-B", "-c", program], capture_output=True, text=True, check=True)
     assert not TOO_EXPENSIVE & set(ran.stdout.split())
+
+
+def test_faults_are_drawn_from_modules_that_are_there() -> None:
+    """A module that is merged or renamed leaves no hole in what `scripts/faults` puts its faults into."""
+    assert fault_places.modules(PACKAGE, fault_places.PLACES.split())
+    with pytest.raises(ValueError, match=r"no module fits room/\*\.py: say where it is now"):
+        fault_places.modules(PACKAGE, ["reclaim/*.py", "room/*.py"])

@@ -58,6 +58,7 @@ def pool(count: int) -> Columns:
         next_save=np.full(count, np.inf),
         writing=np.full(count, np.inf),
         billed=np.ones(count),
+        least_grace=np.full(count, float(SITE.min_grace)),
         curve=np.full((3 * MOST_POINTS, count), np.nan),
     )
 

@@ -1,4 +1,4 @@
-"""The page of all figures, docs/benchmarks.md: `scripts/bench --write` writes all but the part that is kept."""
+"""The page of all figures, scripts/benchmarks/README.md: `scripts/bench --write` writes all but the part that is kept."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ CPU time, medians of {few["estimates"]}. The ratio is to parsing the same lines 
 ## The simulator
 
 Medians of {few["simulations"]}: first come, first served, against the same model in SimPy; and all policies on a log.
-`--trace` names the logs; without it they are the excerpts of [traces](../traces/README.md).
+`--trace` names the logs; without it they are the excerpts of [traces](../../traces/README.md).
 
 {f"{chr(10)}{chr(10)}".join(map(table, it.simulate))}
 

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.figures import Figure
-from drainwise.estimate.records.formats import JSON_LINES, read_as
-from drainwise.estimate.records.record import lines_in
-from drainwise.estimate.settings import Settings
-from drainwise.estimate.survey import Survey
+from drainwise_tasks.estimate.records.formats import JSON_LINES, read_as
+from drainwise_tasks.estimate.records.record import lines_in
+from drainwise_tasks.estimate.settings import Settings
+from drainwise_tasks.estimate.survey import Survey
 
 RECORDS, TASKS = 1_000_000, 50
 BEGIN = 1_795_249_000

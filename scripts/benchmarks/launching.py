@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 
 from benchmarks.figures import Figure
-from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.choice.work import LaunchJob, Work
-from drainwise.launch.run.runner import LaunchRunner
-from drainwise.launch.run.starts import Starts
-from drainwise.launch.run.store import Store
-from drainwise.launch.this_machine.backend import LocalBackend
+from drainwise_launch.choice.engine import Engine
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.choice.work import LaunchJob, Work
+from drainwise_launch.run.runner import LaunchRunner
+from drainwise_launch.run.starts import Starts
+from drainwise_launch.run.store import Store
+from drainwise_launch.this_machine.backend import LocalBackend
 
 JOBS, FEW_JOBS, BUCKETS = 1_000_000, 10_000, 50
 CHOICES, SORTS, LOCAL_JOBS = 2000, 3, 200

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
 
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.trace import TraceJob
+from drainwise_simulate.trace import TraceJob
 
 
 def first_come_first_served(jobs: Sequence[TraceJob], cores: int) -> list[float]:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.figures import Figure
 from benchmarks.schedule import busy_share, first_come_first_served
-from drainwise.simulate.comparison import Case, run_cases
-from drainwise.simulate.policies.named import POLICIES
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.trace import Trace, TraceJob, read_trace
+from drainwise_simulate.comparison import Case, run_cases
+from drainwise_simulate.policies.named import POLICIES
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.trace import Trace, TraceJob, read_trace
 from fcfs_in_simpy import first_come_first_served_in_simpy
 
 REPLICATIONS, PROCESSES = 2, 2

@@ -40,10 +40,10 @@ def stage(out: str) -> None:
 
 
 def _node(root: str, site: SiteConfig) -> None:
-    package = f"{root}{LIBRARY}/package/drainwise"
-    shutil.copytree(f"{ROOT}/plugins/drainwise", package, ignore=shutil.ignore_patterns("__pycache__"))
+    packages = f"{root}{LIBRARY}/package"
+    shutil.copytree(f"{ROOT}/plugins", packages, ignore=shutil.ignore_patterns("__pycache__"))
     for folder, inside in beside_the_package().items():
-        shutil.copytree(f"{ROOT}/{folder}", f"{os.path.dirname(package)}/{inside}")
+        shutil.copytree(f"{ROOT}/{folder}", f"{packages}/{inside}")
     programs = [file for file in (*_htcondor_node(site), *_slurm_node(site)) if "/libexec/" in file.path]
     # Slurm's has all keys, so that it serves a machine with jobs of either batch system.
     [settings] = [file for file in _slurm_node(site) if file.path == site.slurm.node_file]

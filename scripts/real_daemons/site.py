@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import subprocess
 from abc import ABC, abstractmethod
@@ -107,10 +108,10 @@ class Site(ABC):
     def copy_in(self, source: str, target: str, owner: str = "root") -> None:
         """Copy a file or folder of the host to the absolute path `target` of the site, with its modes.
 
-        A package of Python is compiled there, as by pip: hooks run as users who cannot keep what they compile.
+        Packages of Python are compiled there, as by pip: hooks run as users who cannot keep what they compile.
         """
         furnish.copy_tree(self.root, source, target, self.uid(owner))
-        if os.path.exists(f"{source}/__init__.py"):
+        if any(os.path.exists(f"{place}/__init__.py") for place in (source, *glob.glob(f"{source}/*"))):
             self.run(["python3", "-m", "compileall", "-q", target], check=False)  # a test may have spoilt it
 
     # ---- commands ----

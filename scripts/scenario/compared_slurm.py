@@ -28,7 +28,7 @@ class ComparedSlurm:
         tools = self.cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
         # Slurm keeps a job that it requeued from starting for two minutes; alice submits anew instead.
         state_dir = self.cluster.path("/var/lib/drainwise")
-        text = f"[slurm]\nbin_dir = {tools}\nvacate = cancel\n[agent]\nstate_dir = {state_dir}\n{comparison.RECLAIM}"
+        text = f"[slurm]\nbin_dir = {tools}\n[agent]\nstate_dir = {state_dir}\n{comparison.RECLAIM}at_deadline = end\n"
         self.cluster.write(_SITE_FILE, text)
         self._numbers: dict[str, int] = {}
         self._demand: list[int] = []

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drainwise.simulate.outcome import HOUR, Outcome
-from drainwise.simulate.policies.named import POLICIES, require_known
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.summary import lines_of
-from drainwise.simulate.trace import TraceJob
+from drainwise_simulate.cli.simulate import saves_in
+from drainwise_simulate.outcome import HOUR, Outcome
+from drainwise_simulate.policies.named import POLICIES, require_known
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.summary import lines_of
+from drainwise_simulate.trace import TraceJob
 from grid_mix import Mix
 from waste_table.document import tables, written
 from waste_table.measuring import replication_of
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results = json.load(stream)
     for workload in workloads(args.days):
         rows = {
-            name: replace(scenario, moments=args.moments)
+            name: replace(scenario, moments=args.moments, checkpoints=args.checkpoint)
             for name, scenario in workload.rows().items()
             if not args.only or any(word in name for word in args.only)
         }
@@ -65,11 +66,16 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--policies", default=",".join(STANDARD), metavar="P,…")
     parser.add_argument("--moments", type=int, default=20, metavar="N", help="of each replication (20)")
     parser.add_argument("--replications", type=int, default=5, metavar="N")
+    parser.add_argument(
+        "--checkpoint", type=saves_in, metavar="INTERVAL:SECONDS[:SHARE]", help="see drainwise simulate"
+    )
+    parser.add_argument("--on-demand", action="store_true", help="they save when an order asks for it, too")
     parser.add_argument("--days", type=float, default=Mix.days, metavar="N", help="of a grid mix (11)")
     parser.add_argument("--processes", type=int, default=1, metavar="N")
     parser.add_argument("--write", metavar="FILE", help="the document in which the tables stand between two marks")
     args = parser.parse_args(arguments)
     args.policies = args.policies.split(",")
+    args.checkpoint = args.checkpoint and args.checkpoint._replace(on_demand=args.on_demand)
     for policy in args.policies:
         require_known(policy)
     return args

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drainwise.simulate.intervals import Interval, ratio
+from drainwise_simulate.intervals import Interval, ratio
 from waste_table.workloads import Workload
 
 Row = Mapping[str, Any]
@@ -22,8 +22,26 @@ SHOWN = {"clairvoyant", "site-default", "least-waste", "site-least-waste", "leas
 
 
 def tables(found: Mapping[str, Row], all_workloads: Sequence[Workload]) -> str:
-    """Return a table for each workload of which there is a row."""
-    return "\n\n".join(_table(one, found) for one in all_workloads if any(name in found for name in one.rows()))
+    """Return a table for each log of which there is a row, and for the mixes one of each ratio."""
+    there = [one for one in all_workloads if any(name in found for name in one.rows())]
+    mixes = [one for one in there if one.name.startswith("mix-")]
+    made = [_table(one, found) for one in there if one not in mixes]
+    return "\n\n".join(made + [_of_mixes(ratio, mixes, found) for ratio in RATIOS[1:] if mixes])
+
+
+def _of_mixes(of: tuple[str, str, str], mixes: Sequence[Workload], found: Mapping[str, Row]) -> str:
+    """Return a table of one ratio, a mix in each row."""
+    words, above, below = of
+    columns = [name.partition("/")[2].partition("/")[2] for name in mixes[0].rows() if name in found]
+    lines = [f"**Mixes, {words}**:", "", *_heading(columns)]
+    for one in mixes:
+        rows = [found.get(f"{one.name}/{column}", {"policies": {}})["policies"] for column in columns]
+        lines.append(f"| {one.name} | " + " | ".join(_ratio(row, above, below) for row in rows) + " |")
+    return "\n".join(lines)
+
+
+def _heading(columns: Sequence[str]) -> list[str]:
+    return ["| | " + " | ".join(map(_title, columns)) + " |", "|---|" + "---:|" * len(columns)]
 
 
 def _table(workload: Workload, found: Mapping[str, Row]) -> str:
@@ -37,8 +55,7 @@ def _table(workload: Workload, found: Mapping[str, Row]) -> str:
     lines = [
         f"**{workload.words}** (`{workload.name}`; {counts}):",
         "",
-        "| | " + " | ".join(_title(name) for name in columns) + " |",
-        "|---|" + "---:|" * len(columns),
+        *_heading(columns),
     ]
     for policy in policies:
         lines.append(
@@ -56,7 +73,7 @@ def _sum(policy: str, columns: Sequence[str], found: Mapping[str, Row]) -> float
 
 
 def _title(name: str) -> str:
-    _, share, horizon = name.rsplit("/", 2)
+    share, horizon = name.split("/")[-2:]
     return f"a {share}, {horizon}"
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of
-from drainwise.simulate.engine import begin, outcome_of
-from drainwise.simulate.outcome import Outcome
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN
+from drainwise_simulate.demand_burst import Burst, fitting, moments, snapshot_of
+from drainwise_simulate.engine import begin, outcome_of
+from drainwise_simulate.outcome import Outcome
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN
 
 
 def replication_of(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 
-from drainwise.simulate.scenario import DAY, Scenario
-from drainwise.simulate.trace import Trace, read_trace, trace_in
+from drainwise_simulate.scenario import DAY, Scenario
+from drainwise_simulate.trace import Trace, read_trace, trace_in
 from grid_mix import Mix, panda_rows, swf_lines
 
 SHARES = {"quarter": 0.25, "twentieth": 0.05}

@@ -122,6 +122,9 @@ def test_orders_that_failed_are_told_with_the_last_reason(place: Place) -> None:
 def test_an_agent_that_backs_off_does_nothing(place: Place) -> None:
     place.write(state_event("backing off", "the collector does not answer", NOW - 5))
     assert place.found() == {"agent": OK, "agent's state": MISSING}
+    facts = place.seen()
+    assert facts is not None
+    assert [one.line for one in judge(facts) if one.severity == MISSING] == [f"kill -HUP {facts.holder}"]
     place.write(state_event("ok", "asks pilots", NOW - 1))
     assert place.found() == {"agent": OK}
 

@@ -29,9 +29,9 @@ from drainwise.reclaim.plan import PartOrder, Withdrawal
 from drainwise.reclaim.plan_json import candidate_as_json, part_as_json, withdrawal_as_json
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request import VERSION as REQUEST_VERSION
-from drainwise.validate import machine
-from drainwise.validate.request import load_request
-from drainwise.validate.state import text_of
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.request import load_request
+from drainwise_tasks.validate.state import text_of
 
 from .conftest import AlicesPool
 
@@ -39,6 +39,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
 LOG = Path(__file__).parents[2] / "scripts" / "local_demo" / "lcg-excerpt.swf"
 HEAD = ("format", "version")
 """Keys of every document, which the page names once."""
+ROW = re.compile(r"(?m)^\| (`.+?`) \| (optional )?(list of )?([^:|]+?)(: [^|]+)? \|$")
+"""Keys of one type and meaning; whether they may be absent, are lists, and what they hold."""
 VERSIONS = {**FORMATS, "snapshot": VERSION, "request": REQUEST_VERSION}
 
 
@@ -75,16 +77,18 @@ def rows_of(title: str) -> list[Row]:
     section = PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     assert section, f"the page has no section {title}"
     own, found = [], []
-    for line in section.splitlines():
-        if line.startswith("| `"):
-            key, types, meaning = (cell.strip() for cell in line[1:-1].split("|"))
-            key = key.strip("`")
+    for keys, optional, listed, types, _ in ROW.findall(section):
+        for key in re.findall(r"`([^`]+)`", keys):
             path = tuple("*" if one.isupper() else one for one in key.replace("[]", ".[]").split("."))
-            other = re.fullmatch(r"\[([a-z ]+)\]\(#[a-z-]+\)(, or null)?", types)
-            kinds = frozenset(types.split(", or ")) if other is None else {"object", "null" if other[2] else "object"}
-            own.append(Row(path, frozenset(kinds), "only where" in meaning, (title, key)))
+            if listed:
+                own.append(Row(path, frozenset({"list"}), bool(optional), (title, key)))
+                path = (*path, "[]")
+            other = re.fullmatch(r"\[([a-z ]+)\]\(#[a-z-]+\)(?: or (null))?", types)
+            kinds = set(types.split(" or ")) if other is None else {"object", other[2] or "object"}
+            row = Row(path, frozenset(kinds), bool(optional or listed), (title, f"{key}[]" if listed else key))
+            own.append(row)
             if other is not None:
-                found += [row._replace(path=(*path, *row.path)) for row in rows_of(other[1])]
+                found += [one._replace(path=(*path, *one.path)) for one in rows_of(other[1])]
     mine = {row.path for row in own}
     own += [Row((name,), frozenset({"text", "integer"}), True, (title, name)) for name in HEAD if title in VERSIONS]
     known = {row.path for row in own}

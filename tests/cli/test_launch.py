@@ -18,10 +18,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.cli.main import main
-from drainwise.launch.run.store import OpenStart, Store
-from drainwise.launch.this_machine.backend import LocalBackend
-from drainwise.sge.system import GridEngine
-from drainwise.slurm.system import Slurm
+from drainwise_launch.run.store import OpenStart, Store
+from drainwise_launch.this_machine.backend import LocalBackend
 from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # it runs real launches
@@ -220,7 +218,7 @@ def test_what_was_left_here_is_ended_though_all_jobs_go_elsewhere_now(file: Path
     left = subprocess.Popen(["sleep", "60"], env={**ENVIRONMENT, "DRAINWISE_LAUNCH_TAG": tag})
     (file.parent / "scratch").mkdir()
     system = LocalBackend({"cpu": 1, "mem": 10, "tmp": 10}, str(file.parent / "scratch"))
-    mocker.patch.object(Slurm, "open_backend", autospec=True, return_value=system)
+    mocker.patch("drainwise_launch.slurm.backend.open_backend", autospec=True, return_value=system)
     write(file, job("a", "touch ran", backend="slurm"))
     assert main(["launch", path]) == 0 and (file.parent / "ran").exists()
     assert left.wait(PATIENCE) == -signal.SIGKILL
@@ -229,7 +227,7 @@ def test_what_was_left_here_is_ended_though_all_jobs_go_elsewhere_now(file: Path
 def test_a_job_that_will_not_hear_is_killed_when_asked_twice(file: Path) -> None:
     path = write(file, job("a", "trap 'touch heard' TERM; touch up; while :; do sleep 0.05; done"))
     program = (
-        "import sys; from drainwise.launch.this_machine import process; process.KILL_WAIT = 1e6; "
+        "import sys; from drainwise_launch.this_machine import process; process.KILL_WAIT = 1e6; "
         "from drainwise.cli.main import main; sys.exit(main())"
     )
     whole = [sys.executable, "-c", program, "launch", path]
@@ -371,14 +369,14 @@ def test_options_are_those_of_the_backend_that_they_name(file: Path, monkeypatch
     (file.parent / "scratch").mkdir()
 
     def opener(name: str) -> Callable[..., object]:
-        def opens(_self: object, _settings: object, options: str, _place: object) -> object:
+        def opens(_settings: object, options: str, _place: object) -> object:
             opened[name] = options
             return LocalBackend({"cpu": 1, "mem": 10, "tmp": 10}, str(file.parent / "scratch"))
 
         return opens
 
-    for system, name in ((Slurm, "slurm"), (GridEngine, "sge")):
-        monkeypatch.setattr(system, "open_backend", opener(name))
+    for name in ("slurm", "sge"):
+        monkeypatch.setattr(f"drainwise_launch.{name}.backend.open_backend", opener(name))
     path = write(file, job("a", "true", backend="slurm"), job("b", "true", backend="sge"))
     assert main(["launch", path, "--backend-options=-p long"]) == 2 and not opened
     assert main(["launch", path, "--backend-options", "slurm:-p long", "--backend-options", "sge:-p -100"]) == 0

@@ -19,6 +19,7 @@ import drainwise
 from drainwise.cli.command_line.commands import COMMANDS, GROUPS
 from drainwise.cli.command_line.options import Command, option
 from drainwise.cli.main import main
+from drainwise.common.neighbours import PACKAGES
 from drainwise.facts import errors
 
 PLUGINS = str(Path(drainwise.__file__).parents[1])
@@ -203,14 +204,30 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         program = (
             "import sys, types\nfrom drainwise.cli import main as m\n"
             "from drainwise.cli.command_line.options import Command\n"
-            "m.importlib = types.SimpleNamespace(import_module=lambda name: types.SimpleNamespace(\n"
-            "    COMMAND=Command('x', run=lambda args: print('x' * 100000) or 0)))\n"
+            "m.load = lambda name: types.SimpleNamespace(\n"
+            "    COMMAND=Command('x', run=lambda args: print('x' * 100000) or 0))\n"
             "sys.exit(m.main(['status']))"
         )
         shown = subprocess.run(
             [sys.executable, "-c", program], env=ENVIRONMENT, stdout=closed, stderr=subprocess.PIPE, check=False
         )
     assert (shown.returncode, shown.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_command_whose_package_is_not_there_says_what_to_install(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where a site has copied the core alone; other commands go on."""
+    package = PACKAGES[name]
+    monkeypatch.setitem(sys.modules, package, None)
+    for module in [one for one in sys.modules if one.startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, module)
+    assert main([name, "file"]) == 1
+    said = f"drainwise: this needs the Python package {package}, which is not in {PLUGINS}: install drainwise whole,"
+    assert capsys.readouterr().err == f"{said} from its wheel or by its package drainwise-node\n"
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(["plan", "--help"])
 
 
 @pytest.mark.parametrize("words", [("config", "keys"), ("shutdown", "--file", "/nowhere/at/all"), ("--help",)])

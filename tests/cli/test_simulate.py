@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli.main import main
-from drainwise.simulate.policies.named import POLICIES
+from drainwise_simulate.policies.named import POLICIES
 
 # Whole simulations take their time.
 pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("simulator", "command")]
@@ -198,7 +198,7 @@ def test_what_is_not_installed_is_named(
 ) -> None:
     """With the extra that brings it."""
     for module in [
-        name for name in sys.modules if name.startswith(("jinja2", "drainwise.simulate.p", "drainwise.page"))
+        name for name in sys.modules if name.startswith(("jinja2", "drainwise_simulate.p", "drainwise.page"))
     ]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "jinja2", None)

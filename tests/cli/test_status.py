@@ -194,12 +194,14 @@ def test_every_column_can_be_asked_for(pool: AlicesPool, capsys: pytest.CaptureF
     assert all(f"\n  {name} " in explained for name in BY_NAME)
 
 
-def test_a_wrong_column_is_refused_with_the_list(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_column_is_refused_with_one_that_is_near(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """Before the pool is asked."""
     pool.go_away()
-    for words in (["--format", "name,color"], ["--sort", "color"]):
+    for words in (["--format", "name,Core"], ["--sort", "Core"]):
         assert main(["status", *words]) == 2
-        assert f"no column is called 'color'; there are {', '.join(BY_NAME)}" in capsys.readouterr().err
+        assert capsys.readouterr().err == (
+            "drainwise: no column is called 'Core'; did you mean cores? `drainwise status --help` lists them\n"
+        )
     assert main(["status", "--sort", "cores:down"]) == 2
     assert "expected COLUMN, COLUMN:asc or COLUMN:desc" in capsys.readouterr().err
 

@@ -14,10 +14,10 @@ from drainwise.cli.main import main
 from drainwise.common.typed_table import toml_reader
 from drainwise.local.job import AccountQuota, LocalNode
 from drainwise.local.store import LocalStore
-from drainwise.validate import machine
-from drainwise.validate.request import load_request
-from drainwise.validate.state import text_of
-from drainwise.validate.thresholds import MCM
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.request import load_request
+from drainwise_tasks.validate.state import text_of
+from drainwise_tasks.validate.thresholds import MCM
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = str(ROOT / "plugins")

@@ -103,7 +103,7 @@ def test_the_collector_shows_a_living_agent_and_that_a_killed_one_is_late(pool: 
     with agent(pool, tmp_path / "shown", "root@pool.test") as process:
         pool.wait_for(lambda: [one[0] for one in shown(pool, "AgentState")] == ["ok"], 60, "the agent in the collector")
         [found] = pool.run(shlex.split(DOCUMENTED)).stdout.splitlines()
-        assert found.split()[1] == "ok" and DOCUMENTED in (ROOT / "docs" / "agent.md").read_text()
+        assert found.split()[1] == "ok" and DOCUMENTED in (ROOT / "docs" / "troubleshoot.md").read_text()
         [[name, last, life, error]] = shown(pool, "Name", "LastCycle", "ClassAdLifetime", "LastErrorTime")
         assert name.startswith("drainwise@") and 600 <= int(life) < 700 and error == "0"
         pool.wait_for(lambda: int(shown(pool, "LastCycle")[0][0]) > int(last), 30, "another cycle in its ad")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from condor_pool import CondorPool
-from drainwise.estimate.records.formats import read_as
-from drainwise.estimate.records.record import Finished, lines_in
+from drainwise_tasks.estimate.records.formats import read_as
+from drainwise_tasks.estimate.records.record import Finished, lines_in
 from slurm_cluster import SlurmCluster
 
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("history", "estimate history")]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
@@ -61,7 +62,7 @@ class Idle(Site):
             os.makedirs(os.path.dirname(self.root + path), exist_ok=True)
             write_file(self.root, path, text)
         enclosure.add_machine(CENTRAL, CENTRAL)
-        self.copy_in(os.path.dirname(drainwise.__file__), f"{PACKAGES}/drainwise")
+        self.copy_in(str(Path(drainwise.__file__).parents[1]), PACKAGES)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pytest
 import drainwise
 from condor_jobs import described, node_config
 from condor_pool import CondorPool, obtain_root
+from drainwise.htcondor.pool.slots import WAITS
 from drainwise.siteconfig import load
 from new_release import bring
 
@@ -43,6 +44,13 @@ if int(deadline):
     pool.give_order(pilot, int(deadline), "bob waits")
 else:
     pool.withdraw_order(pilot, "bob has left")
+"""
+# Says why the pilot in a slot cannot be ordered. Argument: slot.
+REFUSED = """
+import sys, time
+from drainwise.htcondor.pool.pool import HTCondorPool
+[pilot] = [one for one in HTCondorPool().snapshot(int(time.time())).pilots if one.name == sys.argv[1]]
+print(pilot.cannot)
 """
 
 
@@ -127,6 +135,9 @@ def test_an_order_stands_and_nobody_is_harmed(pool: CondorPool) -> None:
     pool.run(["condor_restart", "-peaceful", "-startd", "-name", pool.node("node1").host])
     pool.wait_for(lambda: "Retiring" in activities(pool, "node1"), 30, "the node to wait for its runs")
     assert runs(pool)[ordered] == before[ordered]
+    asks, environment = [sys.executable, "-c", REFUSED, ordered], {"PYTHONPATH": PLUGINS}
+    said = f"{WAITS}\n"
+    pool.wait_for(lambda: pool.run_outside(asks, environment=environment).stdout == said, 30, "a slot that shows it")
     left = [run.split("#")[1] for slot, run in runs(pool).items() if slot.endswith("@node1.pool.test")]
     pool.run(["condor_rm", *left])
     pool.wait_for(lambda: releases(pool) == {"node1": "25.14", "node2": "23.9."}, 90, "the newer startd")

@@ -21,8 +21,8 @@ ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 SITE = """\
 [slurm]
 bin_dir = {tools}
-vacate = cancel
 [reclaim]
+at_deadline = end
 policy = least-waste
 drain_only = no
 min_age = 0s

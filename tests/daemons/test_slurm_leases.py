@@ -48,7 +48,7 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def running(release: str) -> Iterator[SlurmCluster]:
     accounts = (Account("atlas", 1, ("alice",)), Account("cms", 9, ("bob",)))
-    qos = (Qos("owner", ("Preempt=normal",)),)
+    qos = (Qos("owner", ("Preempt=normal",)), Qos("scavenge", ("GraceTime=10",)))
     with SlurmCluster(2, 8, release, PREEMPTION, accounts, qos) as cluster:
         yield cluster
 
@@ -59,9 +59,9 @@ def cluster(running: SlurmCluster) -> Iterator[SlurmCluster]:
     running.cancel_all(90)
 
 
-def pool_of(cluster: SlurmCluster) -> SlurmPool:
+def pool_of(cluster: SlurmCluster, scope: ScopeRules = ScopeRules()) -> SlurmPool:  # noqa: B008 - immutable
     tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
-    return SlurmPool(SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue"), SiteRules(24 * HOUR))
+    return SlurmPool(SlurmSection(bin_dir=tools, command_timeout=60), SiteRules(24 * HOUR, scope=scope))
 
 
 def now() -> int:
@@ -168,7 +168,7 @@ def test_only_jobs_in_scope_are_ordered(cluster: SlurmCluster) -> None:
     cheap = start(cluster, "alice", "--cpus-per-task=8", "--job-name=batch")
     wait(cluster, "--cpus-per-task=8", "--time=10")
     tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
-    section = SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue")
+    section = SlurmSection(bin_dir=tools, command_timeout=60)
     for rules, chosen in (
         (ScopeRules(exempt="name=interactive"), cheap.label),
         (ScopeRules(preemptible="name=interactive qos=normal"), dear.label),
@@ -191,8 +191,38 @@ def test_a_silent_job_of_two_nodes_is_ordered_where_the_scope_says_so(cluster: S
         start(cluster, "alice", "--cpus-per-task=4", "--job-name=single")
     wait(cluster, "--cpus-per-task=4", "--time=10")
     tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
-    section = SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue")
+    section = SlurmSection(bin_dir=tools, command_timeout=60)
     wide = (Scope("wide", "name=wide", None, True),)
     for rules, orders in ((ScopeRules(exempt="name=single"), 0), (ScopeRules(exempt="name=single", scopes=wide), 1)):
         snapshot = SlurmPool(section, SiteRules(24 * HOUR, scope=rules)).snapshot(now())
         assert len(make_plan(snapshot, snapshot.taken, replace(SETTINGS, scope=rules)).orders) == orders
+
+
+def test_a_run_is_requeued_at_its_deadline_with_its_limit(cluster: SlurmCluster) -> None:
+    """Warned before that by its QOS's GraceTime; one whose owner does not let it has an order as any other."""
+    step = "srun --overlap sh -c 'trap \"touch /tmp/warned.$SLURM_JOB_ID\" TERM; while :; do sleep 0.2; done'"
+    kept = start(cluster, "alice", "--cpus-per-task=4", "--time=20:00:00", "--requeue", "--qos=scavenge", script=step)
+    ends = start(cluster, "alice", "--cpus-per-task=4", "--time=20:00:00", "--no-requeue")
+    pool = pool_of(cluster, ScopeRules(at_deadline="requeue"))
+    seen = {one.name: one for one in pool.snapshot(now()).pilots}
+    assert [seen[one.label].lead for one in (kept, ends)] == [10, None]
+    deadline = now() + 30
+    for job in (kept, ends):
+        pool.give_order(seen[job.label], deadline, "bob waits")
+
+    def is_done() -> bool:
+        said.extend(pool.follow_up(pool.snapshot(now())))
+        return any("is requeued at its deadline" in line for line in said)
+
+    said = list[str]()
+    cluster.wait_for(is_done, 60, "the run to be requeued")
+    assert now() < deadline, said
+    assert any("was sent SIGTERM" in line for line in said), said
+    cluster.wait_for(lambda: cluster.job(kept.id).state == "PENDING", 60, "the job to wait again")
+    assert cluster.run(["squeue", "--noheader", f"--jobs={kept.id}", "--format=%l"]).stdout.strip() == "20:00:00"
+    said_of = ["sacct", "-X", "-D", "-n", "-P", f"--jobs={kept.id}", "--format=State,SystemComment"]
+    earlier, later = cluster.run(said_of).stdout.splitlines()
+    assert earlier.startswith("REQUEUED|drainwise: ordered to end by") and later == "PENDING|"
+    [ended] = pool.endings([f"{kept.id}@{kept.start}"], now()).values()
+    assert ended.vacated and cluster.job(ends.id).end < deadline + 1
+    assert os.path.exists(cluster.path(f"/tmp/warned.{kept.id}", kept.nodes[0]))

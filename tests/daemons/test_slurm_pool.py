@@ -73,14 +73,13 @@ def tools(cluster: SlurmCluster, user: str = "root") -> str:
 def pool_of(
     cluster: SlurmCluster,
     user: str = "root",
-    vacate: str = "requeue",
     native: str = "no",
     limit: int = 60,
     scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
 ) -> SlurmPool:
     """The cluster as a pool; limit: s that a command may take."""
     bin_dir = tools(cluster, user)
-    section = SlurmSection(bin_dir=bin_dir, command_timeout=limit, vacate=vacate, native_preemption=native)
+    section = SlurmSection(bin_dir=bin_dir, command_timeout=limit, native_preemption=native)
     return SlurmPool(section, SiteRules(GRACE, scope=scope))
 
 
@@ -593,14 +592,14 @@ def test_a_run_that_is_over_is_refused_and_nobody_else_is_touched(slurm: SlurmCl
 
 
 @pytest.mark.parametrize(
-    ("vacate", "options", "state"),
-    [("requeue", (), "PENDING"), ("cancel", (), "CANCELLED"), ("requeue", ("--no-requeue",), "CANCELLED")],
+    ("at_deadline", "options", "state"),
+    [(None, (), "PENDING"), ("end", (), "CANCELLED"), ("requeue", ("--no-requeue",), "CANCELLED")],
 )
 def test_a_deadline_of_now_ends_exactly_that_run(
-    slurm: SlurmCluster, vacate: str, options: tuple[str, ...], state: str
+    slurm: SlurmCluster, at_deadline: str | None, options: tuple[str, ...], state: str
 ) -> None:
     """As the site says; cancelled where its owner does not let it be requeued. Until it is gone it is leaving."""
-    pool = pool_of(slurm, vacate=vacate)
+    pool = pool_of(slurm, scope=ScopeRules(at_deadline=at_deadline))
     job, other = start(slurm, "alice", *options, script=STUBBORN), start(slurm, "alice")
     pool.give_order(pilot(pool, job), now(), "cms is owed a core")
     assert [one.leaving for one in pool.snapshot(now()).pilots if one.name == job.label] == [True]

@@ -30,8 +30,8 @@ PARENTS = REBOOTS = ("trixie", "sid")
 SITE = """\
 [slurm]
 bin_dir = {tools}
-vacate = cancel
 [reclaim]
+at_deadline = end
 policy = least-waste
 drain_only = no
 min_age = 0s

@@ -69,7 +69,7 @@ class Validations:
 @contextmanager
 def validations_on(pool: CondorPool) -> Iterator[Validations]:
     """What is needed is there; in the end no job is left in the queue."""
-    pool.copy_in(str(ROOT / "plugins" / "drainwise"), f"{PACKAGES}/drainwise")
+    pool.copy_in(str(ROOT / "plugins"), PACKAGES)
     place = pool.run(["mktemp", "-d", "-p", "."], user="alice").stdout.strip()
     place = f"/home/alice/{place.rpartition('/')[2]}"
     pool.copy_in(str(ROOT / "scripts" / "validation_program.py"), f"{place}/validation_program.py", owner="alice")

@@ -40,7 +40,7 @@ class Validations:
         place = site.run(["mktemp", "-d", "-p", "."], user=USER).stdout.strip()
         self.place = f"/home/{USER}/{place.rpartition('/')[2]}"
         self.file = f"{self.place}/request.json"
-        site.copy_in(str(ROOT / "plugins" / "drainwise"), f"{PACKAGES}/drainwise")
+        site.copy_in(str(ROOT / "plugins"), PACKAGES)
         site.copy_in(str(ROOT / "scripts" / "validation_program.py"), f"{self.place}/validation_program.py", owner=USER)
 
     def write(self, *options: str, **values: object) -> None:

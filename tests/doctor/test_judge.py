@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from drainwise.cli.doctor import lines_of
+from drainwise.cli.screen.layout import Paper
 from drainwise.doctor.facts import (
     AgentLook,
     BatchFacts,
@@ -130,7 +132,7 @@ DISORDERS = {
         replace(NODE, running=NODE.running[:1]),
         "running",
         MISSING,
-        "condor_on -startd",
+        "condor_on -startd   # by itself within seconds of a start or restart",
     ),
     "no answer": (changed(fault="condor_status did not answer"), "running", MISSING, "did not answer"),
     "an agent that does not run": (
@@ -140,6 +142,10 @@ DISORDERS = {
     "orders that are refused": (
         replace(CENTRAL, batch=(replace(CENTRAL.batch[0], rights=Rights(False, "no ADMINISTRATOR", "ALLOW_A = x")),)),
         *("allowed", MISSING, "ALLOW_A = x"),
+    ),
+    "a silent node of the pool": (
+        replace(CENTRAL, batch=(replace(CENTRAL.batch[0], nodes=(SeenNode("wn2.site"), SeenNode("cm", "", 1))),)),
+        *("fresh", MISSING, "drainwise doctor   # on wn2.site"),
     ),
     "a silent node": (changed(nodes=(SeenNode("wn1", "0.2.0", 3600),)), "fresh", MISSING, "drainwise check htcondor"),
     "a node that never published": (
@@ -163,6 +169,14 @@ def test_the_danger_comes_first_and_then_the_first_topic() -> None:
     assert next_step(judge(facts)).startswith("drainwise config")
     dangerous = replace(facts, installation=replace(HERE, unreadable="/usr/share"))
     assert next_step(judge(dangerous)) == "chmod a+rX /usr/share"
+
+
+def test_after_a_next_step_there_may_be_others() -> None:
+    """Each is typed alone; where nothing is to be mended, nothing follows."""
+    found = judge(replace(NODE, running=NODE.running[:1]))
+    step, then = [*lines_of(found, next_step(found), Paper())][-2:]
+    assert step.startswith("next: condor_on") and then.startswith("then: drainwise doctor")
+    assert [*lines_of(judge(NODE), "nothing to mend here", Paper())][-1] == "next: nothing to mend here"
 
 
 def test_an_edited_file_is_kept_and_no_disorder() -> None:

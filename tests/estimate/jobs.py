@@ -7,8 +7,8 @@ from collections import Counter
 
 from hypothesis import strategies as st
 
-from drainwise.estimate.records.formats import JSON_LINES, read_as
-from drainwise.estimate.records.record import Finished, lines_in
+from drainwise_tasks.estimate.records.formats import JSON_LINES, read_as
+from drainwise_tasks.estimate.records.record import Finished, lines_in
 
 T0 = 1_795_249_000.0
 """When the jobs of the tests start, UNIX s."""

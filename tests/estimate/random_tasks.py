@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.quantities import MB
-from drainwise.estimate.records.record import Finished
-from drainwise.estimate.settings import Settings
+from drainwise_tasks.estimate.parameters import Parameters
+from drainwise_tasks.estimate.quantities import MB
+from drainwise_tasks.estimate.records.record import Finished
+from drainwise_tasks.estimate.settings import Settings
 
 from .jobs import T0
 

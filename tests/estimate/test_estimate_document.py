@@ -6,11 +6,11 @@ import json
 import re
 from pathlib import Path
 
-from drainwise.estimate import exhausted
-from drainwise.estimate.parameters import JEDI_NAMES, parameters_from
-from drainwise.estimate.records.formats import READERS
-from drainwise.estimate.records.record import KEYS, Finished, finished_of
-from drainwise.estimate.settings import Settings
+from drainwise_tasks.estimate import exhausted
+from drainwise_tasks.estimate.parameters import JEDI_NAMES, parameters_from
+from drainwise_tasks.estimate.records.formats import READERS
+from drainwise_tasks.estimate.records.record import KEYS, Finished, finished_of
+from drainwise_tasks.estimate.settings import Settings
 
 from .test_panda_figures import NAMES as FIGURES
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate import exhausted
-from drainwise.estimate.exhausted import RULES, Evidence, TaskVerdict, is_exhausted, verdicts
-from drainwise.estimate.learning import Task
-from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.quantities import KB, MB
-from drainwise.estimate.records.record import Finished
-from drainwise.estimate.run_times import RunTimes
-from drainwise.estimate.scouts import Sample
-from drainwise.estimate.settings import Settings
+from drainwise.common.run_times import RunTimes
+from drainwise_tasks.estimate import exhausted
+from drainwise_tasks.estimate.exhausted import RULES, Evidence, TaskVerdict, is_exhausted, verdicts
+from drainwise_tasks.estimate.learning import Task
+from drainwise_tasks.estimate.parameters import Parameters
+from drainwise_tasks.estimate.quantities import KB, MB
+from drainwise_tasks.estimate.records.record import Finished
+from drainwise_tasks.estimate.scouts import Sample
+from drainwise_tasks.estimate.settings import Settings
 
 from .jobs import job, jobs
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from drainwise.common.service import Faults
-from drainwise.estimate import followed
-from drainwise.estimate.followed import FollowedRecords, core_power_here
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.queues.records import Records
+from drainwise_tasks.estimate import followed
+from drainwise_tasks.estimate.followed import FollowedRecords, core_power_here
 
 from .jobs import T0, as_lines, record
 

@@ -12,16 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from all_but_one import all_but_one
-from drainwise.estimate import survey as survey_module
-from drainwise.estimate.exhausted import RETRIED
-from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Task, wall_time
-from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.plot import scatter
-from drainwise.estimate.records.record import NUMBERS, TOO_MANY_TASKS, Finished, finished_of
-from drainwise.estimate.run_times import RunTimes
-from drainwise.estimate.scouts import Sample
-from drainwise.estimate.settings import Settings
-from drainwise.estimate.survey import ALL_OTHERS, Survey, as_json
+from drainwise.common.run_times import RunTimes
+from drainwise_tasks.estimate import survey as survey_module
+from drainwise_tasks.estimate.exhausted import RETRIED
+from drainwise_tasks.estimate.learning import FIRST_JOBS, SCOUTS, Task, wall_time
+from drainwise_tasks.estimate.parameters import Parameters
+from drainwise_tasks.estimate.plot import scatter
+from drainwise_tasks.estimate.records.record import NUMBERS, TOO_MANY_TASKS, Finished, finished_of
+from drainwise_tasks.estimate.scouts import Sample
+from drainwise_tasks.estimate.settings import Settings
+from drainwise_tasks.estimate.survey import ALL_OTHERS, Survey, as_json
 
 from .jobs import job, jobs
 

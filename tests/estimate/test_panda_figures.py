@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.cli.main import main as estimate
-from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.quantities import GB, KB, MB
-from drainwise.estimate.records.record import Finished
-from drainwise.estimate.scouts import KEPT_FIXED, MOST_GB_PER_JOB, Figure, Sample, figure_called
-from drainwise.estimate.settings import Settings
+from drainwise_tasks.estimate.parameters import Parameters
+from drainwise_tasks.estimate.quantities import GB, KB, MB
+from drainwise_tasks.estimate.records.record import Finished
+from drainwise_tasks.estimate.scouts import KEPT_FIXED, MOST_GB_PER_JOB, Figure, Sample, figure_called
+from drainwise_tasks.estimate.settings import Settings
 from panda_figures import MOST_OUT_DISK, main, panda_figures
 
 from .jobs import T0, job, jobs

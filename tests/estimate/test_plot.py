@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.plot import page, scatter
 from drainwise.page.svg import WIDTH
+from drainwise_tasks.estimate.plot import page, scatter
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,11 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.records import formats, pilot_records
-from drainwise.estimate.records.formats import HISTORY_JSON, HISTORY_LONG, JSON_LINES, PILOT, READERS, SACCT, read_as
-from drainwise.estimate.records.pilot_records import read_pilot_records
-from drainwise.estimate.records.record import (
+from drainwise.facts.errors import UsageError
+from drainwise.facts.units import parse_amount, parse_clock
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.queues.records import Records
+from drainwise_tasks.estimate.parameters import Parameters
+from drainwise_tasks.estimate.records import formats, pilot_records
+from drainwise_tasks.estimate.records.formats import (
+    HISTORY_JSON,
+    HISTORY_LONG,
+    JSON_LINES,
+    PILOT,
+    READERS,
+    SACCT,
+    read_as,
+)
+from drainwise_tasks.estimate.records.pilot_records import read_pilot_records
+from drainwise_tasks.estimate.records.record import (
     NOT_A_ROW,
     NOT_JSON,
     TOO_MANY_OPEN,
@@ -23,13 +35,9 @@ from drainwise.estimate.records.record import (
     Finished,
     lines_in,
 )
-from drainwise.estimate.records.sacct import moment_of
-from drainwise.estimate.scouts import Sample
-from drainwise.estimate.settings import Settings
-from drainwise.facts.errors import UsageError
-from drainwise.facts.units import parse_amount, parse_clock
-from drainwise.pilot.decide.payload import Payload
-from drainwise.pilot.queues.records import Records
+from drainwise_tasks.estimate.records.sacct import moment_of
+from drainwise_tasks.estimate.scouts import Sample
+from drainwise_tasks.estimate.settings import Settings
 
 from .jobs import T0, as_lines, record
 
@@ -310,13 +318,14 @@ def test_sacct_without_its_header_is_named() -> None:
 
 
 def test_which_figures_the_pilots_own_records_give() -> None:
-    """No sizes stand there; docs/estimate.md says so."""
+    """The input does not stand there; docs/estimate.md says so."""
     start = {"event": "started", "pilot": "p", "payload": "a", "time": 1e9, "task": "sim", "cores": 4, "events": 1000}
     usage = {"code": 0, "seconds": 4000, "cpu_seconds": 15000, "memory_bytes": 4e9}
+    usage |= {"read_bytes": 1e9, "written_bytes": 2e9, "work_bytes": 3e9, "output_bytes": 1e9}
     lines = [json.dumps(one).encode() for one in (start, {**start, "event": "done", "time": 1e9 + 4000, **usage})]
     sample = Sample(Parameters())
     for finished in read_pilot_records(lines, Counter()):
         sample.add(finished)
-    assert [figure.name for figure in sample.figures(Settings())] == ["cpuTime", "ramCount", "cpuEfficiency"]
+    *most, last = [figure.name for figure in sample.figures(Settings())]
     page = (Path(__file__).parents[2] / "docs" / "estimate.md").read_text()
-    assert "come cpuTime, ramCount and\ncpuEfficiency alone" in page
+    assert f"reference pilot come {', '.join(most)} and {last}." in page

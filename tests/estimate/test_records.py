@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.records import record as records
-from drainwise.estimate.records.record import FLAGS, KEYS, LONGEST_LINE, NUMBERS, Finished, finished_of, lines_in
+from drainwise_tasks.estimate.records import record as records
+from drainwise_tasks.estimate.records.record import FLAGS, KEYS, LONGEST_LINE, NUMBERS, Finished, finished_of, lines_in
 
 from .jobs import T0, as_lines, read, record
 

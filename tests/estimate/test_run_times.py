@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from drainwise.estimate import run_times
-from drainwise.estimate.run_times import MOST_WORDS, QUANTILE, WINDOW, Kind, RunTimes, kind_of
+from drainwise.common import run_times
+from drainwise.common.run_times import MOST_WORDS, QUANTILE, WINDOW, Kind, RunTimes, kind_of
 from more_examples import more_examples
 
 KIND = ("atlas", "user7", "86400")

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate import quantities
-from drainwise.estimate.learning import wall_time
-from drainwise.estimate.parameters import Parameters, parameters_from
-from drainwise.estimate.quantities import GB, KB, MB
-from drainwise.estimate.records.record import Finished
-from drainwise.estimate.scouts import KEPT_FIXED, KEPT_PRESET, Figure, Sample, figure_called
-from drainwise.estimate.settings import Settings
+from drainwise_tasks.estimate import quantities
+from drainwise_tasks.estimate.learning import wall_time
+from drainwise_tasks.estimate.parameters import Parameters, parameters_from
+from drainwise_tasks.estimate.quantities import GB, KB, MB
+from drainwise_tasks.estimate.records.record import Finished
+from drainwise_tasks.estimate.scouts import KEPT_FIXED, KEPT_PRESET, Figure, Sample, figure_called
+from drainwise_tasks.estimate.settings import Settings
 
 from .jobs import job, jobs
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.estimate.parameters import JEDI_NAMES, Parameters, parameters_from
-from drainwise.estimate.settings import Settings, settings_from
 from drainwise.facts.errors import ConfigurationError
+from drainwise_tasks.estimate.parameters import JEDI_NAMES, Parameters, parameters_from
+from drainwise_tasks.estimate.settings import Settings, settings_from
 
 
 def test_jedi_names_are_known() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.spread import Spread, percentile
+from drainwise_tasks.estimate.spread import Spread, percentile
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)), min_size=1, max_size=50), st.floats(0.01, 1))

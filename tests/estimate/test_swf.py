@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.records.record import NOT_A_ROW, lines_in
-from drainwise.estimate.records.swf_rows import NO_REQUEST, NO_RUN_TIME
-from drainwise.estimate.swf import AFTER, LoggedJob, compare, read_swf
+from drainwise_tasks.estimate.records.record import NOT_A_ROW, lines_in
+from drainwise_tasks.estimate.records.swf_rows import NO_REQUEST, NO_RUN_TIME
+from drainwise_tasks.estimate.swf import AFTER, LoggedJob, compare, read_swf
 
 EXCERPT = Path(__file__).parents[2] / "scripts" / "local_demo" / "lcg-excerpt.swf"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.records.record import END_BEFORE_START
-from drainwise.estimate.records.swf_rows import (
+from drainwise_tasks.estimate.records.record import END_BEFORE_START
+from drainwise_tasks.estimate.records.swf_rows import (
     COLUMNS,
     MOST_CORES,
     NO_REQUEST,

@@ -187,6 +187,7 @@ def test_names_lists_strangers_too(tmp_path: Path, reader: FeatureReader) -> Non
 def test_every_integer_that_can_be_written_is_read(number: int) -> None:
     assert parse_integer(b"%d\n" % number, "place") == number
     assert parse_decimal(b"%d\n" % number, "place") == float(number)
+    assert parse_decimal(b"%030d\n" % number, "place") == float(number)
 
 
 @given(st.binary(max_size=64))

@@ -23,7 +23,8 @@ from drainwise.features.serve import FeatureServer, tls_context
 from drainwise.features.write import write_directory
 from own_certificate import own_certificate
 
-pytestmark = pytest.mark.daemons  # it waits for what never answers
+waits = pytest.mark.daemons
+"""It waits for what never answers, has a certificate made, or tries many headers."""
 
 Answer = Callable[[str], "bytes | Iterator[bytes]"]
 
@@ -172,6 +173,22 @@ def test_an_unchanged_value_is_revalidated_by_its_tag_and_not_sent_again(raw: Ca
     assert "If-None-Match" in server.requests[1]
 
 
+def test_a_tag_that_changes_without_its_value_is_the_next_one_asked_with(raw: Callable[..., RawServer]) -> None:
+    """Without a new one the old one stands."""
+    tags = iter(['ETag: "v2"', "X: 1", "X: 1"])
+
+    def answer(request: str) -> bytes:
+        if "If-None-Match" in request:
+            return f"HTTP/1.1 304 Not Modified\r\n{next(tags)}\r\n\r\n".encode()
+        return ok(b"300\n", 'ETag: "v1"')
+
+    server = raw(answer)
+    reader = HttpReader(server.url, Clock(), PATIENT)
+    assert [reader.decimal("hs06") for _ in range(4)] == [300] * 4
+    asked = [line for request in server.requests for line in request.splitlines() if line.startswith("If-")]
+    assert asked == ['If-None-Match: "v1"', 'If-None-Match: "v2"', 'If-None-Match: "v2"']
+
+
 def test_without_a_tag_the_modification_date_revalidates(raw: Callable[..., RawServer]) -> None:
     date = "Sat, 21 Nov 2026 10:00:00 GMT"
 
@@ -233,6 +250,7 @@ def test_how_long_an_answer_holds(headers: dict[str, str], expected: float | Non
     assert lifetime_secs(message) == expected
 
 
+@waits
 @given(st.dictionaries(st.sampled_from(["Cache-Control", "Age", "Expires", "Date"]), st.text(max_size=40)))
 def test_no_header_breaks_the_reader(headers: dict[str, str]) -> None:
     """HOSTILE 36, 37."""
@@ -261,6 +279,7 @@ def test_no_wait_is_longer_than_two_seconds_unless_a_caller_says_so() -> None:
     assert inspect.signature(HttpReader).parameters["timeout_secs"].default == TIMEOUT_SECS
 
 
+@waits
 def test_a_server_that_never_answers_costs_the_time_limit(raw: Callable[..., RawServer]) -> None:
     """HOSTILE 54: no answer."""
 
@@ -272,6 +291,7 @@ def test_a_server_that_never_answers_costs_the_time_limit(raw: Callable[..., Raw
     assert "no answer within 0.3 s" in refused(HttpReader(raw(answer).url, Clock(), 0.3))
 
 
+@waits
 @pytest.mark.parametrize("prefix", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n"])
 def test_a_server_that_drips_byte_by_byte_costs_the_time_limit(raw: Callable[..., RawServer], prefix: bytes) -> None:
     """HOSTILE 54: a time limit per read would be renewed with every byte."""
@@ -285,6 +305,7 @@ def test_a_server_that_drips_byte_by_byte_costs_the_time_limit(raw: Callable[...
     assert "no answer within 0.3 s" in refused(HttpReader(raw(answer).url, Clock(), 0.3))
 
 
+@waits
 def test_a_server_that_goes_on_for_ever_is_cut_at_the_limit(raw: Callable[..., RawServer]) -> None:
     """HOSTILE 19, 21, 25: an endless body, a huge one, an endless header, headers without end, endless 100 Continue."""
 
@@ -369,10 +390,12 @@ def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
     return tls_context(certificate, key)
 
 
+@waits
 def test_https_is_read_when_the_certificate_is_trusted(raw: Callable[..., RawServer], secured: ssl.SSLContext) -> None:
     assert HttpReader(raw(lambda _: ok(b"300\n"), secured).url, Clock(), PATIENT).decimal("hs06") == 300
 
 
+@waits
 def test_https_with_a_strangers_certificate_is_refused(
     raw: Callable[..., RawServer], secured: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +403,7 @@ def test_https_with_a_strangers_certificate_is_refused(
     assert "certificate" in refused(HttpReader(raw(lambda _: ok(b"300\n"), secured).url, Clock(), PATIENT))
 
 
+@waits
 def test_https_is_never_left_for_http(raw: Callable[..., RawServer], secured: ssl.SSLContext) -> None:
     plain = raw(lambda _: ok(b"300\n"))
     reader = HttpReader(raw(lambda _: redirect(f"{plain.url}/hs06"), secured).url, Clock(), PATIENT)

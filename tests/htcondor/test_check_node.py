@@ -72,6 +72,7 @@ def test_unusable_files_are_named_once_for_a_node() -> None:
     slots = [dataclasses.replace(SLOT, name=name, unusable=("/l/update-hook",)) for name in ("slot1@n1", "slot1_1@n1")]
     [found] = [one for one in judge_slots(slots, SITE) if one.severity != OK]
     assert (found.what, found.severity, found.value) == ("files of the node", MISSING, "/l/update-hook")
+    assert found.line == f"drainwise doctor   # on {SLOT.machine}"
 
 
 @pytest.fixture

@@ -11,11 +11,19 @@ import pytest
 
 from drainwise.htcondor.node import ALWAYS, NEVER, cron_state
 from drainwise.htcondor.node.cron_state import (
+    NOTHING,
     START_SECONDS,
+    USUAL_VACATE,
+    CronState,
+    checksum,
+    hooks_since,
+    marks_of,
     options,
     orders_possible,
     orders_since,
     placed_at,
+    remember,
+    remembered,
     seconds,
     state_of,
     unusable_files,
@@ -141,3 +149,92 @@ def test_what_is_gone_or_closed_to_the_jobs_users_is_named(node: Path, name: str
     assert found(node) == [name]
     (node / name).unlink()
     assert found(node) == [name]
+
+
+MARKS = {"slot1_1": ("a" * 16, "b" * 8, "1795249000"), "slot1_2": ("c" * 16, "d" * 8, "0")}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [CronState(17, 700, MARKS, True, "e" * 8), CronState(None, USUAL_VACATE, MARKS, True), CronState(0, 600, {}, True)],
+)
+def test_a_round_leaves_its_record_to_the_next(tmp_path: Path, state: CronState) -> None:
+    path = str(tmp_path / "state")
+    assert remembered(path) == CronState(None, USUAL_VACATE, {}, False)
+    remember(path, state)
+    assert remembered(path) == state
+    assert os.listdir(tmp_path) == ["state"]
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("", CronState(None, 600, {}, True)),
+        ("drainwise 17 599 x\nslot1 a b\n", CronState(17, 600, {"slot1": ("a", "b", "0")}, True, "x")),
+        ("drainwise 17 600\ndrainwise 17 -1 x\ndrainwise y 600 x\n", CronState(None, 600, {}, True)),
+        (
+            "slot1 a b 1234567890\nslot2 a b 12345678901\nslot3 a b x\n",
+            CronState(None, 600, {"slot1": ("a", "b", "1234567890")}, True),
+        ),
+        ("slot1\nslot2 a\nslot3 a b 1 2\n\n", CronState(None, 600, {}, True)),
+    ],
+)
+def test_of_a_broken_record_what_is_sound_counts(tmp_path: Path, text: str, state: CronState) -> None:
+    (tmp_path / "state").write_text(text)
+    assert remembered(str(tmp_path / "state")) == state
+
+
+AD = "PilotHeartbeat = 5\nPilotReturned = 1\nPilotCores = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("ad", "later", "is_sent"),
+    [
+        (AD, 5, False),
+        (AD.replace("5", "6"), 5, False),
+        (AD.replace("3", "4"), 299, False),
+        (AD.replace("3", "4"), 300, True),
+        (AD.replace("3", "4"), -1, True),
+        (AD.replace("1", "2"), 5, True),
+        ("PilotReturned = 1\n" + AD, 5, True),
+        ("", 300, True),
+    ],
+    ids=["same", "heartbeat", "soon", "later", "clock", "returned", "more", "nothing"],
+)
+def test_an_ad_is_sent_when_it_tells_something_new(ad: str, later: int, is_sent: bool) -> None:
+    """At once where it tells of another run or of returned cores, else not within the pause; else it goes by itself."""
+    first = marks_of({"slot1": (AD, "why")}, {}, NOW, 300)
+    mark, refused, sent = first["slot1"]
+    assert (refused, sent, len(mark)) == (checksum("why"), str(NOW), 16)
+    then = marks_of({"slot1": (ad, "")}, first, NOW + later, 300)["slot1"]
+    assert then[1:] == (checksum(""), str(NOW + later) if is_sent else str(NOW))
+    assert (then[0] == mark) is not is_sent
+    assert (then[0] == NOTHING[0]) is not bool(ad)
+    assert marks_of({}, first, NOW, 300) == {}
+
+
+def test_all_jobs_find_the_hooks_since_the_rounds_have_no_gap(tmp_path: Path) -> None:
+    """Nor a file that is missing; where an earlier drainwise was nobody knows."""
+    state, note = str(tmp_path / "state"), tmp_path / "state.since"
+
+    def since(now: int, age: int = 0, unusable: tuple[str, ...] = (), period: int = 60) -> int:
+        if note.exists():
+            os.utime(note, (now - age, now - age))
+        found = hooks_since(state, period, now, unusable)
+        assert note.read_text() == str(found)
+        return found
+
+    assert since(NOW) == NOW
+    assert since(NOW + 60) == NOW and note.stat().st_mtime > NOW + 60, "this round has been"
+    assert since(NOW + 300, age=3 * 60 + 60) == NOW
+    assert since(NOW + 301, age=3 * 60 + 61, period=0) == NOW
+    assert since(NOW + 302, age=3 * 60 + 61) == NOW + 302
+    assert since(NOW + 400, unusable=("hook",)) == NOW + 400
+    note.write_text("x")
+    assert since(NOW + 500) == 0
+    assert since(NOW + 501) == 0
+    note.write_text("x")
+    assert since(NOW + 502, unusable=("hook",)) == NOW + 502
+    note.unlink()
+    Path(state).touch()
+    assert since(NOW + 600) == 0

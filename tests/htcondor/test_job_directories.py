@@ -12,6 +12,7 @@ import classad2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_mock import MockerFixture
 
 from all_but_one import all_but_one
 from drainwise.facts.errors import RefusedFile
@@ -22,6 +23,7 @@ from drainwise.htcondor.node.job_directories import (
     open_job_directory,
     starter_slot,
 )
+from drainwise.pilotad import safe_open
 from made_up_node import (
     HOST,
     Node,
@@ -254,6 +256,20 @@ def test_an_ad_that_is_no_file_of_the_daemons_is_refused(made: Node) -> None:
     os.symlink(f"{job.update_ad}.moved", job.update_ad)
     with pytest.raises(RefusedFile, match="symlink"):
         look(made, "dir_1")
+
+
+@pytest.mark.parametrize("since_25_4", [True, False])
+def test_a_directory_that_leads_elsewhere_is_refused(made: Node, mocker: MockerFixture, since_25_4: bool) -> None:
+    """By a link, or to a file system of the user's: nothing of it is asked."""
+    made.since_25_4 = since_25_4
+    job = made.start("slot1_1", USER, STARTED, pid=1)
+    name = "dir_1" if since_25_4 else top(job.scratch)
+    os.symlink(name, f"{made.execute}/dir_99")
+    with pytest.raises(RefusedFile, match="not a directory"):
+        look(made, "dir_99")
+    mocker.patch.object(safe_open, "is_on_other_fuse", autospec=True, return_value=True)
+    with pytest.raises(RefusedFile, match="other file system"):
+        look(made, name)
 
 
 def test_between_two_jobs(made: Node) -> None:

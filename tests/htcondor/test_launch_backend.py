@@ -13,12 +13,12 @@ import classad2
 import pytest
 
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.htcondor.launch import backend as launch_backend
-from drainwise.htcondor.launch.backend import CondorBackend, open_backend
-from drainwise.htcondor.launch.schedd import AccessPoint
-from drainwise.htcondor.launch.submission import TAG
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Start
-from drainwise.launch.choice.resources import Resources
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.htcondor import backend as launch_backend
+from drainwise_launch.htcondor.backend import CondorBackend, open_backend
+from drainwise_launch.htcondor.schedd import AccessPoint
+from drainwise_launch.htcondor.submission import TAG
 
 IDLE, RUNS, HELD = 1, 2, 5
 KINDS = ("Run Remote", "Run Local", "Total Remote", "Total Local")
@@ -299,9 +299,9 @@ def test_a_pool_that_never_answers_is_given_up(
     ran = in_a_silent_pool(
         "from drainwise.common.bounded_call import within\n"
         "from drainwise.facts.errors import PoolUnreachable\n"
-        "from drainwise.htcondor.launch.backend import open_backend\n"
-        "from drainwise.htcondor.launch.schedd import AccessPoint\n"
-        "from drainwise.launch.backend import LaunchPlace\n"
+        "from drainwise_launch.htcondor.backend import open_backend\n"
+        "from drainwise_launch.htcondor.schedd import AccessPoint\n"
+        "from drainwise_launch.backend import LaunchPlace\n"
         f"place = LaunchPlace('f', 'k', '{tmp_path}/runs', 'v-')\n"
         "for ask in (lambda: open_backend({'command_seconds': 1}, '', place),\n"
         "            lambda: within(1, AccessPoint().slot_sizes, 'the collector')):\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.htcondor.launch.schedd import EventLog
+from drainwise_launch.htcondor.schedd import EventLog
 
 SUBMIT = "000 (007.000.000) 2026-11-21 23:00:00 Job submitted from host: <127.0.0.1:1>\n    T1\n...\n"
 EXECUTE = "001 (007.000.000) 2026-11-21 23:00:01 Job executing on host: <127.0.0.1:1>\n...\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.launch.states import Event, EventLogJobs, ended, is_held, number_of, queued
-from drainwise.launch.backend import DONE, RUNNING, WAITING, JobState
+from drainwise_launch.backend import DONE, RUNNING, WAITING, JobState
+from drainwise_launch.htcondor.states import Event, EventLogJobs, ended, is_held, number_of, queued
 
 USAGE = {"TotalRemoteUsage": "Usr 0 00:01:00, Sys 0 00:00:02"}
 DONE_3 = {"TerminatedNormally": True, "ReturnValue": 3, **USAGE}

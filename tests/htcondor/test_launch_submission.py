@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ConfigurationError, UsageError
-from drainwise.htcondor.launch.settings import CondorLaunchSettings, condor_settings
-from drainwise.htcondor.launch.submission import (
+from drainwise_launch.backend import Start
+from drainwise_launch.choice.resources import Amount, Resources
+from drainwise_launch.htcondor.settings import CondorLaunchSettings, condor_settings
+from drainwise_launch.htcondor.submission import (
     MOST_MB,
     PRIORITY_ORIGIN,
     TAG,
@@ -19,8 +21,6 @@ from drainwise.htcondor.launch.submission import (
     script_of,
     unfit,
 )
-from drainwise.launch.backend import Start
-from drainwise.launch.choice.resources import Amount, Resources
 
 
 def told(resources: Resources = Resources(), **rest: object) -> dict[str, str]:  # noqa: B008 - it is frozen

@@ -13,11 +13,11 @@ from drainwise.htcondor.setup.machine_facts import _findings, batch_facts, nodes
 from drainwise.siteconfig import SiteConfig
 
 ROWS = """\
-wn1\t0.2.0\t1000\t1030\tundefined\tUnclaimed\ttrue\t1030
-wn1\t0.2.0\t1000\t1020\tfresh\tClaimed\tfalse\t1020
-wn1\tundefined\tundefined\t1020\tundefined\tClaimed\tfalse\t1020
-wn2\tundefined\t400\t1030\tundefined\tUnclaimed\ttrue\t430
-wn3\tundefined\tundefined\t1030\tundefined\tUnclaimed\tundefined\t1030
+wn1\t0.2.0\t1000\t1030\tundefined\tUnclaimed\ttrue\t1030\t/l/b /l/a
+wn1\t0.2.0\t1000\t1020\tfresh\tClaimed\tfalse\t1020\t/l/b /l/a
+wn1\tundefined\tundefined\t1020\tundefined\tClaimed\tfalse\t1020\t/l/b /l/a
+wn2\tundefined\t400\t1030\tundefined\tUnclaimed\ttrue\t430\t
+wn3\tundefined\tundefined\t1030\tundefined\tUnclaimed\tundefined\t1030\tundefined
 a line of another kind
 """
 
@@ -35,6 +35,14 @@ def test_a_nodes_time_is_compared_with_the_collectors() -> None:
     [found] = _findings(ROWS, {}, "wn1", is_node=False)
     assert (found.what, found.machine, found.line) == ("clock", "wn2", "timedatectl set-ntp true   # on wn2")
     assert "600 s ahead" in found.why
+
+
+def test_files_that_another_node_cannot_use_are_named() -> None:
+    """By its last update; on the node itself they are looked at."""
+    named = [one for one in _findings(ROWS, {}, "cm", is_node=False) if one.what != "clock"]
+    assert [(one.machine, one.value, one.line) for one in named] == [
+        ("wn1", "/l/a /l/b", "drainwise doctor   # on wn1")
+    ]
 
 
 def commands(place: Path, daemons: str, knobs: dict[str, str]) -> None:

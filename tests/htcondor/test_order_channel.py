@@ -538,3 +538,72 @@ def test_a_drain_that_cannot_be_says_why(
         end_drain(NODE) if opens else drain(NODE, "drainwise-r1: new disks")
     assert type(raised.value) is fault
     assert bool(startd.slot.get("Draining")) is opens
+
+
+def test_nothing_is_asked_of_a_node_for_what_no_order_can_say() -> None:
+    """Nobody is there to be asked."""
+    for steps in (
+        give_order(OrderEntry("no run", DEADLINE), SLOT, NODE),
+        ask_for_part("no run", PartialReturn(1), SLOT, NODE),
+    ):
+        with pytest.raises(ActionRefused, match=r"cannot be (an order|asked of a run)"):
+            next(steps)
+
+
+def test_a_slot_that_does_not_say_how_long_it_vacates_takes_an_order_back(pool: Pool) -> None:
+    startd = ordered(Activity="Retiring")
+    for name in ("MachineMaxVacateTime", "PilotVacateTime"):
+        del startd.slot[name]
+    pool(startd)
+    list(withdraw_order(RUN, SLOT, NODE))
+    assert startd.slot[ORDERS] == f"{RUN}={WITHDRAWN}"
+
+
+def test_what_was_ordered_is_waited_for_until_the_collector_shows_it(pool: Pool, mocker: MockerFixture) -> None:
+    """Each order by its own attribute: also the one that stands again after a withdrawal in vain, and a wish."""
+    startd = ordered(Activity="Retiring", lets_go_on=False, RetirementTimeRemaining=3600)
+    startd.slot[order_channel.SECOND_SLOT] = True
+    pool(startd)
+    shown = mocker.spy(order_channel, "await_collector")
+    with pytest.raises(ActionRefused, match="the order stands"):
+        list(withdraw_order(RUN, SLOT, NODE))
+    startd.knobs["SETTABLE_ATTRS_ADMINISTRATOR"] += f", {order_channel.knobs.RETURN_KNOB}"
+    list(ask_for_part(RUN, PartialReturn(3), SLOT, NODE))
+    stands, asked = (call.args for call in shown.call_args_list)
+    assert stands[:4] == (RUN, SLOT, NODE, ORDERS) and stands[4](str(ORDER)) and not stands[4]("")
+    assert asked[:4] == (RUN, SLOT, NODE, order_channel.RETURN_ASKED)
+    assert asked[4](f"{RUN}=3:0:1") and not asked[4](f"{RUN}=2:0:1") and not asked[4]("")
+
+
+@pytest.mark.parametrize(
+    ("looks", "number"),
+    [
+        (["", "", "set"], 3),
+        ([None], 1),
+        ([{"JobStart": START + 9}], 1),
+        ([PoolUnreachable("gone")], 1),
+        ([""] * 99, 6),
+    ],
+    ids=["late", "no slot", "next run", "silent", "never"],
+)
+def test_what_the_collector_shows_is_waited_for_as_long_as_it_may_take(
+    mocker: MockerFixture, looks: list[object], number: int
+) -> None:
+    """It stands whatever is shown."""
+    clock = [1000.0]
+
+    def slept(seconds: float) -> None:
+        clock[0] += seconds
+
+    mocker.patch.object(time, "monotonic", autospec=True, side_effect=lambda: clock[0])
+    mocker.patch.object(time, "sleep", autospec=True, side_effect=slept)
+    mocker.patch.object(order_channel, "SHOWN_SECONDS", 0.9)
+    run = {"GlobalJobId": JOB, "JobStart": START}
+    ads = [
+        {**run, **look} if isinstance(look, dict) else {**run, "Shown": look} if isinstance(look, str) else look
+        for look in looks
+    ]
+    asked = mocker.patch.object(order_channel.collector, "collector_slot", autospec=True, side_effect=ads)
+    order_channel.await_collector(RUN, SLOT, NODE, "Shown", "set".__eq__)
+    assert asked.call_count == number
+    assert asked.call_args.args == (SLOT, NODE, ("GlobalJobId", "JobStart", "Shown"))

@@ -11,7 +11,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import Ad, Others, slot_amounts
 from drainwise.htcondor.demand.demand import IdleJobs, SeenPlace, Told
 from drainwise.htcondor.node.order_list import ENDLESS
-from drainwise.htcondor.pool.slots import BACKFILL_SLOT
+from drainwise.htcondor.pool.slots import BACKFILL_SLOT, WAITS
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Snapshot
@@ -207,6 +207,16 @@ def test_a_pilot_whose_order_was_withdrawn_is_one_like_others(state: str, left: 
     [pilot] = [one for one in answer.facts().pilots if one.name == slot["Name"]]
     assert (pilot.leaving, pilot.deadline) == (leaving, None)
     assert leaving or pilot == before
+
+
+@pytest.mark.parametrize("order", ["", "0"])
+def test_no_order_is_for_a_startd_that_waits_for_its_jobs(order: str) -> None:
+    """HTCondor then looks at no deadline; so it says with 68 years of retirement, for a run without its order, too."""
+    answer = recorded(GROUPS)
+    slot = answer.slot("slot1_1@node1.pool.test")
+    orders = f"{slot['GlobalJobId']}@{slot['JobStart']}={order}" if order else ""
+    slot.update({"Activity": "Retiring", "RetirementTimeRemaining": 2**31 - 5001, "PilotReclaimOrders": orders})
+    assert [one.cannot for one in answer.facts().pilots if one.name == slot["Name"]] == [WAITS]
 
 
 def test_a_slot_that_is_claimed_and_idle_counts_as_used_but_is_no_pilot() -> None:

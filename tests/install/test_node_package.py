@@ -66,6 +66,16 @@ def test_a_process_stays_with_the_release_it_began_with(library: str) -> None:
     assert in_use(library) == second != first
 
 
+def test_the_packages_beside_it_come_along(library: str) -> None:
+    """Only this one is linked; the others are found in its release."""
+    put_in_place(library, PYTHON)
+    program = (
+        f"import sys; sys.path.append({library!r}); from drainwise.cli.main import main; main(['launch', '--help'])"
+    )
+    ran = subprocess.run([PYTHON, "-I", "-c", program], cwd="/", capture_output=True, text=True, check=True)
+    assert "--backend-options" in ran.stdout and os.listdir(library).count("drainwise_launch") == 0
+
+
 def test_one_release_before_is_kept(library: str) -> None:
     releases = [put_in_place(library, PYTHON) for _ in range(3)]
     assert {f"{library}/releases/{name}" for name in os.listdir(f"{library}/releases")} == set(releases[1:])

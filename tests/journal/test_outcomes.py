@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
-from drainwise.reclaim.columns import ClaimedValues, claimed_values
+from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE, candidates_of
+from drainwise.reclaim.columns import ClaimedValues, Saves, claimed_values
 from drainwise.reclaim.history import OUTCOMES, History, PilotOutcome, doubt, trust_by_user
 
 from .facts import NOW, RULES, STARTED, orders, pilot, remembering, report, snapshot
@@ -297,3 +298,57 @@ def test_saying_the_same_again_changes_nothing(used: float, first: int, more: in
     ended = heard_at + after
     for vacated in (False, True):
         assert waste(heard, ended, vacated) == pytest.approx(waste(order(said), ended, vacated), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("saves", "ended", "lost"),
+    [
+        pytest.param(None, 3600, NOW + 3600 - STARTED, id="who saves nothing"),
+        pytest.param(Saves(NOW - 600, 0, math.inf, math.inf), 3600, 4200, id="saved before its order"),
+        pytest.param(Saves(NOW - 600, 80, NOW + 3000, math.inf), 3600, 600 + 10, id="due before its end"),
+        pytest.param(Saves(NOW - 600, 0, NOW + 3000, math.inf), 2000, 2600, id="ended before it was due"),
+        pytest.param(Saves(NOW - 600, 0, math.inf, 60), 3600, 60, id="asked for by its order"),
+    ],
+)
+def test_who_saves_its_work_loses_what_it_did_since(saves: Saves | None, ended: int, lost: int) -> None:
+    """Of a job that says nothing and is ended."""
+    one = dataclasses.replace(order(None, kind=COMMIT), saves=saves)
+    assert waste(one, NOW + ended, vacated=True) == CORES * lost
+
+
+def test_a_save_that_is_seen_counts_and_one_that_does_not_come_does_not() -> None:
+    """The journal has what was known at the order; each look after that tells more."""
+    saves = dataclasses.replace(pilot(1, None), saved=NOW - 600, next_save=NOW + 3000)
+    memory = remembering(*orders(snapshot(saves, deficit=8)))
+    [opened] = memory.open_orders().values()
+    assert opened.saves == Saves(NOW - 600, 0, NOW + 3000, math.inf)
+    late = opened.with_report_of(saves, NOW + 3200)
+    assert waste(late, NOW + 3400, vacated=True) == CORES * 400
+    never = opened.with_report_of(saves, NOW + 3301)
+    assert waste(never, NOW + 3400, vacated=True) == CORES * 4000
+    sooner = opened.with_report_of(dataclasses.replace(saves, saved=NOW + 1000, next_save=None), NOW + 1010)
+    assert waste(sooner, NOW + 1500, vacated=True) == CORES * 500
+
+
+@given(
+    saves=st.builds(
+        Saves,
+        st.integers(STARTED, NOW + 10**6),
+        st.integers(0, 10**9),
+        st.integers(0, 2**40) | st.just(math.inf),
+        st.integers(0, 10**6) | st.just(math.inf),
+    ),
+    kind=st.sampled_from([LEAVE, CUT, COMMIT, KILL]),
+    said=st.none() | st.just(claims_with(6.0, 1000, 2000)),
+    ended=st.integers(0, 8000),
+)
+def test_no_checkpoint_that_is_made_up_makes_a_waste_of_what_never_ran(
+    saves: Saves, kind: str, said: ClaimedValues | None, ended: int
+) -> None:
+    """Stale, to come, or never written: between nothing and cores x run time, and never dearer than without, but for
+    what it says that beginning again costs.
+    """
+    plain = order(said, kind=kind)
+    found, most = realised_waste(lying := dataclasses.replace(plain, saves=saves), Ending("run", NOW + ended, True))
+    assert lying.saves is saves
+    assert 0 <= found <= min(most, waste(plain, NOW + ended, vacated=True) + saves.restart)

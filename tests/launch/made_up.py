@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, Start
-from drainwise.launch.choice.resources import Resources, bucket_of
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, Start
+from drainwise_launch.choice.resources import Resources, bucket_of
 
 
 class MadeUpSystem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.facts.errors import UsageError
-from drainwise.launch.files.launch_file import options_by_backend
+from drainwise_launch.files.launch_file import options_by_backend
 
 BACKENDS = ("htcondor", "slurm", "sge", "local")
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from drainwise.common.typed_table import toml_reader
-from drainwise.htcondor.launch.settings import CondorLaunchSettings, condor_settings
-from drainwise.htcondor.launch.submission import unfit as condor_unfit
-from drainwise.launch.files.launch_file import load_launch
-from drainwise.sge.settings import SgeSettings, sge_settings
-from drainwise.sge.submission import unfit as sge_unfit
-from drainwise.slurm.launch.settings import OPTIONS, SlurmLaunchSettings, slurm_settings
-from drainwise.slurm.launch.submission import ATTRIBUTES
-from drainwise.slurm.launch.submission import unfit as slurm_unfit
+from drainwise_launch.files.launch_file import load_launch
+from drainwise_launch.htcondor.settings import CondorLaunchSettings, condor_settings
+from drainwise_launch.htcondor.submission import unfit as condor_unfit
+from drainwise_launch.sge.settings import SgeSettings, sge_settings
+from drainwise_launch.sge.submission import unfit as sge_unfit
+from drainwise_launch.slurm.settings import OPTIONS, SlurmLaunchSettings, slurm_settings
+from drainwise_launch.slurm.submission import ATTRIBUTES
+from drainwise_launch.slurm.submission import unfit as slurm_unfit
 
-PAGE = (Path(__file__).parents[2] / "docs" / "launch-backends.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "launch.md").read_text()
 PAGES = {
     "sge": ("Grid Engine", SgeSettings, sge_settings, sge_unfit),
     "slurm": ("Slurm", SlurmLaunchSettings, slurm_settings, slurm_unfit),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
-from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.resources import Resources, bucket_of
-from drainwise.launch.choice.work import (
+from drainwise_launch.choice.engine import Engine
+from drainwise_launch.choice.resources import Resources, bucket_of
+from drainwise_launch.choice.work import (
     DONE,
     FAILED,
     OVER,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.choice.work import SHORTEST, UNKNOWN, WEIGHT, MovingAverage, expected_time
+from drainwise_launch.choice.work import SHORTEST, UNKNOWN, WEIGHT, MovingAverage, expected_time
 
 
 def test_the_order_of_what_is_believed() -> None:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from all_but_one import all_but_one
 from drainwise.common.typed_table import toml_reader
 from drainwise.facts.errors import UsageError
-from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.choice.work import Work
-from drainwise.launch.files.job_reader import JobReader
-from drainwise.launch.files.launch_file import load_launch
+from drainwise_launch.choice.engine import Engine
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.choice.work import Work
+from drainwise_launch.files.job_reader import JobReader
+from drainwise_launch.files.launch_file import load_launch
 
 TOML = """
 backend = "slurm"

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused
-from drainwise.launch.backend import Start
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.job_script import NOT_BEGUN, job_script
+from drainwise_launch.backend import Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.job_script import NOT_BEGUN, job_script
 from more_examples import more_examples
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ), os.getcwd()], open(sys.argv[1], 'w'))"

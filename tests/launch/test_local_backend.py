@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from as_user import become, in_child
 from drainwise.facts.errors import ActionRefused, ConfigurationError, PoolFull, UsageError
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, JobState, LaunchPlace, Start
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.this_machine import backend as local_backend
-from drainwise.launch.this_machine import process as local_process
-from drainwise.launch.this_machine import scratch
-from drainwise.launch.this_machine.backend import LocalBackend, open_backend
-from drainwise.launch.this_machine.process import TAG, end_escaped
-from drainwise.launch.this_machine.slots import enough, found_here, mapped, misfit
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, JobState, LaunchPlace, Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.this_machine import backend as local_backend
+from drainwise_launch.this_machine import process as local_process
+from drainwise_launch.this_machine import scratch
+from drainwise_launch.this_machine.backend import LocalBackend, open_backend
+from drainwise_launch.this_machine.process import TAG, end_escaped
+from drainwise_launch.this_machine.slots import enough, found_here, mapped, misfit
 from made_up_node import public_directory
 from more_examples import more_examples
 from real_daemons.waiting import wait_for

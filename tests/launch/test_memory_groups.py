@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.launch.backend import RUNNING, Start
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.this_machine import memory_groups
-from drainwise.launch.this_machine.backend import LocalBackend
-from drainwise.launch.this_machine.memory_groups import MemoryGroup, MemoryGroups
 from drainwise.processes.control_groups import Hierarchy, hierarchy_in, number_of
+from drainwise_launch.backend import RUNNING, Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.this_machine import memory_groups
+from drainwise_launch.this_machine.backend import LocalBackend
+from drainwise_launch.this_machine.memory_groups import MemoryGroup, MemoryGroups
 from real_daemons.waiting import wait_for
 
 V1 = "30 29 0:26 / /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory\n"

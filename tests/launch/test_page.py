@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from drainwise.common.typed_table import toml_reader
-from drainwise.launch.choice.work import WEIGHT
-from drainwise.launch.files.job_reader import _JOB
+from drainwise_launch.choice.work import WEIGHT
+from drainwise_launch.files.job_reader import _JOB
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "launch.md").read_text()
@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs" / "launch.md").read_text()
 def test_the_page_as_typed(tmp_path: Path) -> None:
     if toml_reader() is None:
         pytest.skip("this Python reads no TOML")
-    [file, _] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    file, *_ = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     [commands] = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "night.toml").write_text(f"[backends.local]\ncpu = 2\n{file}")
     (tmp_path / "bin").mkdir()
@@ -51,6 +51,6 @@ def test_the_page_as_typed(tmp_path: Path) -> None:
 
 
 def test_the_page_names_every_key_and_the_figures_of_the_code() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.partition("\n## Slurm\n")[0], re.MULTILINE))
     assert set(rows) == set(_JOB)
     assert WEIGHT == 100 and "hundred" in PAGE and "101st" in PAGE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.work import Work
-from drainwise.launch.run.runner import Progress
+from drainwise_launch.choice.engine import Engine
+from drainwise_launch.choice.work import Work
+from drainwise_launch.run.runner import Progress
 
 
 def engine_of(count: int, targets: list[str] | None = None) -> Engine:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.choice.work import DONE, FAILED, SKIPPED, LaunchJob, Work
+from drainwise_launch.choice.engine import Engine
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.choice.work import DONE, FAILED, SKIPPED, LaunchJob, Work
 
 
 def needed(targets: Iterable[LaunchJob]) -> dict[int, LaunchJob]:

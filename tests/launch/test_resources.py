@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from all_but_one import all_but_one
 from drainwise.facts.errors import UsageError
-from drainwise.launch.choice.resources import Amount, Resources, parse_resources
+from drainwise_launch.choice.resources import Amount, Resources, parse_resources
 
 
 def written(resources: Resources) -> dict[str, Amount]:

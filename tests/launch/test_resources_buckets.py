@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.choice.resources import Resources, bucket_of, rounded_up
+from drainwise_launch.choice.resources import Resources, bucket_of, rounded_up
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable, UsageError
-from drainwise.launch.backend import Backend
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.choice.work import Work
-from drainwise.launch.run.route import Routes
-from drainwise.launch.this_machine.backend import LocalBackend
+from drainwise_launch.backend import Backend
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.choice.work import Work
+from drainwise_launch.run.route import Routes
+from drainwise_launch.this_machine.backend import LocalBackend
 
 from .made_up import MadeUpSystem
 

@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolError
-from drainwise.launch.backend import DONE as BACKEND_DONE
-from drainwise.launch.backend import JobState, Start
-from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.choice.work import DONE, FAILED, READY, SKIPPED, STARTED, Work
-from drainwise.launch.run import takeover as handover
-from drainwise.launch.run.earlier_runs import recall
-from drainwise.launch.run.runner import Intervals, LaunchRunner
-from drainwise.launch.run.starts import Starts
-from drainwise.launch.run.store import Store
+from drainwise_launch.backend import DONE as BACKEND_DONE
+from drainwise_launch.backend import JobState, Start
+from drainwise_launch.choice.engine import Engine
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.choice.work import DONE, FAILED, READY, SKIPPED, STARTED, Work
+from drainwise_launch.run import takeover as handover
+from drainwise_launch.run.earlier_runs import recall
+from drainwise_launch.run.runner import Intervals, LaunchRunner
+from drainwise_launch.run.starts import Starts
+from drainwise_launch.run.store import Store
 
 from .made_up import MadeUpSystem
 

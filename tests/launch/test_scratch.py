@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.launch.this_machine import scratch
-from drainwise.launch.this_machine.scratch import ScratchSpace, Usage
+from drainwise_launch.this_machine import scratch
+from drainwise_launch.this_machine.scratch import ScratchSpace, Usage
 
 
 def put_file(path: Path) -> None:

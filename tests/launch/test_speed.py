@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import launching
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.choice.work import LaunchJob
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.choice.work import LaunchJob
 
 pytestmark = pytest.mark.daemons  # a hundred thousand jobs take their time
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.launch.choice.graph import Graph
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.choice.work import Work
-from drainwise.launch.run.starts import Starts, amounts_environment, file_name, is_of, tag_of
+from drainwise_launch.choice.graph import Graph
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.choice.work import Work
+from drainwise_launch.run.starts import Starts, amounts_environment, file_name, is_of, tag_of
 
 names = st.text(min_size=1, max_size=200) | st.sampled_from(["..", ".", "a/b", "a_b", "a~b", "$(id)", "-rf", "a" * 200])
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import PoolError, UsageError
-from drainwise.launch.choice.work import MovingAverage
-from drainwise.launch.run.state_directory import StateDirectory
-from drainwise.launch.run.store import FILE, EndedJob, OpenStart, Store
+from drainwise_launch.choice.work import MovingAverage
+from drainwise_launch.run.state_directory import StateDirectory
+from drainwise_launch.run.store import FILE, EndedJob, OpenStart, Store
 
 ROW = EndedJob("a", b"digest", "done", 0, 1000.0, 2.5, 2.0, 2.5, "")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.work import DONE, Work, digest_of
-from drainwise.launch.run.earlier_runs import recall, take_in_unseen_ends
-from drainwise.launch.run.starts import tag_of
-from drainwise.launch.run.store import Store
+from drainwise_launch.choice.engine import Engine
+from drainwise_launch.choice.work import DONE, Work, digest_of
+from drainwise_launch.run.earlier_runs import recall, take_in_unseen_ends
+from drainwise_launch.run.starts import tag_of
+from drainwise_launch.run.store import Store
 
 WORKS = [Work("a", ("true",)), Work("b", ("true",), after=("a",)), Work("c", ("false",))]
 

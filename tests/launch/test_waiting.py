@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.choice.waiting import Waiting
+from drainwise.common.waiting import Waiting
 
 Entry = tuple[int, int]
 entries = st.lists(st.tuples(st.integers(0, 5), st.integers(-5, 5)), max_size=40)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import ActionRefused, ConfigurationError, PoolUnreachable, UsageError
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Start
-from drainwise.launch.choice.resources import Resources
 from drainwise.local.job import LONGEST_WALL_LIMIT, AccountQuota, JobRequest, LocalJob, LocalNode
-from drainwise.local.launch_backend import REMOVED, LocalBatchBackend, doubt, open_backend
 from drainwise.local.store import DaemonStore
 from drainwise.processes.process import Process
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.local_batch import REMOVED, LocalBatchBackend, doubt, open_backend
 
 JOB = Start("r-1c-1", "v-1", ("true",), "/", Resources(1, 100), "/dev/null", {"SEED": "7"})
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable
+from drainwise.local import pool as pool_module
 from drainwise.local.daemon_lock import DaemonLock
 from drainwise.local.job import AccountQuota, JobRequest, LocalNode
 from drainwise.local.pool import LocalPool
-from drainwise.local.store import DaemonStore
+from drainwise.local.store import DaemonStore, LocalStore
+from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Ending
 from drainwise.processes.process import Process
 
@@ -74,3 +77,25 @@ def test_where_nothing_is_there_is_no_answer(tmp_path: Path) -> None:
         with pytest.raises(PoolUnreachable):
             LocalPool(str(path)).snapshot(NOW)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_orders_come_and_go_and_the_daemon_is_woken_for_each(
+    lock: DaemonLock, tmp_path: Path, mocker: MockerFixture
+) -> None:
+    """Also what a pilot is asked to return, which is shown where that is acted on."""
+    woken = mocker.patch.object(pool_module, "wake_daemon", autospec=True)
+    lock.stamp(time.time())
+    pool = LocalPool(str(tmp_path), is_for_parts=True)
+    [pilot] = pool.snapshot(NOW).pilots
+    pool.give_order(pilot, NOW + 60, "reclaim")
+    pool.withdraw_order(pilot, "not wanted")
+    assert [one.deadline for one in pool.snapshot(NOW).pilots] == [None]
+    pool.ask_for_part(pilot, PartialReturn(3, NOW + 60, 2), "reclaim")
+    assert [one.asked for one in pool.snapshot(NOW).pilots] == [3]
+    assert [one.asked for one in LocalPool(str(tmp_path)).snapshot(NOW).pilots] == [0]
+    assert woken.call_args_list == [mocker.call(str(tmp_path))] * 3
+    closed = mocker.spy(LocalStore, "close")
+    lock.stamp(time.time() - 11)
+    with pytest.raises(PoolUnreachable):
+        pool.withdraw_order(pilot, "reclaim")
+    assert (len(woken.call_args_list), closed.call_count) == (3, 1)

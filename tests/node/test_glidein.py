@@ -56,6 +56,32 @@ def test_the_last_end_is_when_it_leaves() -> None:
     assert standing(found, NOW, LIMIT, BEGUN, 8) == GLIDEIN
 
 
+@pytest.mark.parametrize(
+    ("config", "settings"),
+    [
+        (b"", GlideinSettings()),
+        (b"GLIDEIN_ToRetire = 1795249000\nUPDATE_INTERVAL = 5", GlideinSettings()),
+        (b"GLIDEIN_Max_Tail = 0", GlideinSettings(0, (270, 370))),
+        (b"GLIDEIN_ToDie = 1795249000", GlideinSettings(400, (270, 370), None, 1795249000)),
+        (b"GLIDEIN_ToDie = 0\nGLIDEIN_ToRetire = 0\n", GlideinSettings(400, (270, 370))),
+        (b"glidein_todie=5\nGLIDEIN_TODIE=6 \n GLIDEIN_ToRetire = 7\n", GlideinSettings(400, (270, 370), 7, 6)),
+        (b"GLIDEIN_Max_Tail = -1\nUPDATE_INTERVAL = 40", GlideinSettings(400, (40, 40))),
+        (b"GLIDEIN_Max_Tail = 31622400\nUPDATE_INTERVAL=0", GlideinSettings(31622400, (270, 370))),
+        (b"GLIDEIN_Max_Tail = 31622401\nUPDATE_INTERVAL=x", GlideinSettings(400, (270, 370))),
+        (b"GLIDEIN_Max_Tail=1\nUPDATE_INTERVAL = $RANDOM_INTEGER(20,30)", GlideinSettings(1, (20, 30))),
+        (b"GLIDEIN_Max_Tail=1\nUPDATE_INTERVAL = $random_integer(20, 30, 5)", GlideinSettings(1, (20, 30))),
+        (b"GLIDEIN_Max_Tail=1\nUPDATE_INTERVAL = $RANDOM_INTEGER(30,20)", GlideinSettings(1, (270, 370))),
+        (b"GLIDEIN_Max_Tail=1\nUPDATE_INTERVAL = $RANDOM_INTEGER(30)", GlideinSettings(1, (270, 370))),
+        (b"GLIDEIN_Max_Tail=1\nUPDATE_INTERVAL = $RANDOM_CHOICE(20,30)", GlideinSettings(1, (270, 370))),
+    ],
+)
+def test_its_settings_are_the_last_ones_and_what_makes_no_sense_is_as_usual(
+    config: bytes, settings: GlideinSettings
+) -> None:
+    """Another HTCondor, without its two, does not stay."""
+    assert settings_in(config) == settings
+
+
 def test_without_payloads_what_is_left_of_its_stay_counts() -> None:
     """It idles since its last payload ended, as the directory of its payloads shows."""
     found = glidein_report((), GlideinSettings(400, (270, 370)), 8, BEGUN, NOW - 300, NOW)

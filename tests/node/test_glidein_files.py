@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import RefusedFile
-from drainwise.node import glidein, glidein_places
+from drainwise.node import JOB_STATUS, glidein, glidein_places
 from drainwise.node.glidein import MOST_PAYLOADS, SILENT_AFTER, read_glideins
 from drainwise.node.glidein_places import MOST_DIRECTORIES, local_directories
+from drainwise.pilotad.attributes import GLIDEIN_AD, PILOT_AD
 from drainwise.pilotad.report import PilotReport
 
 CORES = 8
@@ -107,6 +110,18 @@ def test_without_a_glidein_nothing_is_said(sandbox: Path) -> None:
     old = time.time() - SILENT_AFTER - 5
     os.utime(place / "log" / "StartdLog", (old, old))
     assert read(sandbox) is None
+
+
+def test_a_glidein_without_payloads_idles_since_its_last_one_ended(sandbox: Path) -> None:
+    """Of several glideins the one that ended last counts, and the longest stay."""
+    ended = int(time.time()) - 50
+    for name, tail, age in (("glide_x", 100, 0), ("glide_y", 300, 200), ("glide_z", 200, 300)):
+        place = glidein_in(sandbox / name)
+        (place / "condor_config").write_text(f"GLIDEIN_Max_Tail={tail}\nUPDATE_INTERVAL = 40\n")
+        os.utime(place / "execute", (ended - age, ended - age))
+    found = read(sandbox)
+    assert found is not None and found.used_cpu == 0
+    assert (found.last_exp_job_end, found.last_max_job_end) == (ended + 300 + 20, ended + 300 + 40)
 
 
 def test_a_payload_that_is_about_to_begin_is_none(sandbox: Path) -> None:
@@ -266,3 +281,42 @@ def test_a_file_system_that_the_user_serves_is_not_entered(
     assert read(sandbox) is not None
     monkeypatch.setattr(glidein_places, "fuse_mounts_below", lambda base: (f"{base}/{served}",))
     assert read(sandbox) is None
+
+
+def test_a_glideins_report_stands_beside_the_pilots_own_as_long_as_it_lives(
+    sandbox: Path, mocker: MockerFixture
+) -> None:
+    """Not while the pilot itself reports; whatever is refused or cannot be written is said in one line."""
+    said = mocker.patch.object(glidein, "say", autospec=True)
+    now, file = int(time.time()), sandbox / JOB_STATUS / GLIDEIN_AD
+
+    def is_written(cores: int | None = CORES, begun: int | None = now - 1000) -> bool:
+        file.unlink(missing_ok=True)
+        glidein.report_glidein(str(sandbox), cores, begun, 300, now)
+        return file.exists()
+
+    place = glidein_in(sandbox / "glide_x")
+    payload(place, 1, 3)
+    assert [is_written(*known) for known in ((None, now), (0, now), (CORES, None))] == [False] * 3
+    assert is_written() and "USED_FRACTION1k = 384\n" in file.read_text()
+    for own in (sandbox / PILOT_AD, sandbox / JOB_STATUS / "used_CPU"):
+        own.touch()
+        found = []
+        for age in (301, 300):
+            os.utime(own, (now - age, now - age))
+            found.append(is_written())
+        assert found == [True, False]
+        own.unlink()
+    os.utime(place / "log" / "StartdLog", (now - 1000, now - 1000))
+    file.touch()
+    glidein.report_glidein(str(sandbox), CORES, now - 1000, 300, now)
+    assert not file.exists() and not is_written()
+    said.assert_not_called()
+    (place / "log" / "StartdLog").touch()
+    shutil.rmtree(sandbox / JOB_STATUS)
+    assert not is_written()
+    assert "absent; expected the job's directory" in said.call_args.args[0]
+    (place / "condor_config").unlink()
+    (place / "condor_config").mkdir()
+    assert not is_written()
+    said.assert_called_with("the glidein's files: not a regular file; nothing is reported of it")

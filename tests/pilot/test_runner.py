@@ -220,6 +220,41 @@ def test_a_failing_pilot_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @apart
+def test_work_is_saved_right_before_an_order_ends_it(tmp_path: Path) -> None:
+    """Once for each order, as late as its seconds allow; the report says since when nothing is saved, and that nothing
+    was where the command fails.
+    """
+    saves = {name: ("sh", "-c", f"echo . >> saved; exit {code}") for name, code in (("good", 0), ("bad", 1))}
+    payloads = (Payload(name, 1, ("sleep", "60"), 900, 900, checkpoint=saves[name]) for name in saves)
+    pilot = Pilot(tmp_path, Listed(*payloads))
+    by, margin = round(pilot.time["wall"]) + 400, PilotSettings().margin
+
+    def said() -> dict[str, str]:
+        return dict(line.split(" = ") for line in (tmp_path / ".pilot.ad").read_text().splitlines())
+
+    pilot.round()
+    begun = pilot.time["wall"]
+    assert (said()["LAST_CHECKPOINT"], said()["CHECKPOINT_SECONDS"]) == (f"{begun:.0f}", "60")
+    (tmp_path / ".site.ad").write_text(
+        f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {by}\nCHECKPOINT_DESIRED = True\nCHECKPOINT_BY = {by}\n"
+    )
+    pilot.pass_by(60)
+    assert pilot.runner.step() is not None
+    assert not list(tmp_path.glob("payloads/*/saved"))
+    pilot.pass_by(by - margin - 60 - pilot.time["wall"])
+    pilot.round()
+    asked = pilot.time["wall"]
+    wait_for(lambda: pilot.round() or asked in [one.at for one in pilot.runner.workload.checkpoints])
+    wait_for(lambda: pilot.round() or [line for line in pilot.said if "is not saved" in line])
+    pilot.pass_by(20)
+    pilot.round()
+    assert [path.read_text() for path in tmp_path.glob("payloads/*/saved")] == [".\n", ".\n"]
+    assert "payload bad is not saved: its checkpoint command ended with 1" in pilot.said
+    assert (said()["LAST_CHECKPOINT"], said()["LAST_JOB_START"]) == (f"{begun:.0f}", f"{asked:.0f}")
+    pilot.end()
+
+
+@apart
 def test_cores_are_given_back_and_used_again(tmp_path: Path) -> None:
     """Asked for two of 4 cores it returns each when a payload ends, runs the others on, and uses cores again only when
     the site has acknowledged that; the core-seconds that were returned are neither idle nor useful.

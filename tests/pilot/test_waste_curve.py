@@ -15,7 +15,7 @@ from drainwise.pilot.decide.estimates import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.workload import RunningPayload, running_since
 from drainwise.pilotad.values import curve_points
-from drainwise.simulate.policies.clairvoyant import waste_when_ended
+from drainwise_simulate.policies.clairvoyant import waste_when_ended
 from more_examples import more_examples
 
 from .work import T0, workload_of

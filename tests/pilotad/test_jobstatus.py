@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import posix
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -119,7 +120,7 @@ def test_an_empty_seal_means_an_unfinished_report(place: int, tmp_path: Path, co
         read_jobstatus(place, UID)
 
 
-@pytest.mark.parametrize("content", [b"six\n", b"1e3\n", b"x" * 65, b"5\n5\n", b""])
+@pytest.mark.parametrize("content", [b"six\n", b"1e3\n", b" " * 64 + b"5", b"5\n5\n", b""])
 def test_an_unsound_file_makes_its_value_unknown(place: int, tmp_path: Path, content: bytes) -> None:
     """Its name is told, the other eight stand."""
     write_jobstatus(place, FULL)
@@ -127,6 +128,16 @@ def test_an_unsound_file_makes_its_value_unknown(place: int, tmp_path: Path, con
     report, rejected = read_jobstatus(place, UID)
     assert rejected == ("add_uncom_time",)
     assert (report.add_uncom_time, report.used_cpu, report.priority_factor) == (None, 6.5, -3)
+
+
+def test_a_file_of_more_than_its_bytes_is_refused(place: int, tmp_path: Path) -> None:
+    """64 for each; the curve has more."""
+    write_jobstatus(place, FULL)
+    (tmp_path / "used_CPU").write_bytes(b" " * 63 + b"5")
+    assert read_jobstatus(place, UID)[0].used_cpu == 5
+    (tmp_path / "used_CPU").write_bytes(b" " * 64 + b"5")
+    with pytest.raises(RefusedFile, match="too large"):
+        read_jobstatus(place, UID)
 
 
 def test_a_report_without_cores_in_use_cannot_be_written(tmp_path: Path) -> None:
@@ -221,6 +232,94 @@ def test_a_locked_reader_never_sees_a_mix(place: int, tmp_path: Path) -> None:
         os.waitpid(pid, 0)
     assert len(seen) >= 300
     assert len(set(seen)) >= 20
+
+
+def test_what_is_no_plain_file_of_the_pilots_own_is_not_written(place: int, tmp_path: Path) -> None:
+    """Nor does anything stay open; what it leads to is as it was."""
+    write_jobstatus(place, FULL)
+    other, name = tmp_path / "other", tmp_path / "priority_factor"
+    name.rename(other)
+    name.hardlink_to(other)
+    opened = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(FeatureError, match=r"not written \(hard link\)"):
+        write_jobstatus(place, PilotReport(0, used_cpu=1.0, priority_factor=7))
+    assert len(os.listdir("/proc/self/fd")) <= opened
+    assert other.read_bytes() == b"-3\n"
+
+
+def test_a_value_that_is_cut_is_no_report(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk was full after a part of it."""
+    monkeypatch.setattr(posix, "pwrite", lambda fd, data, at: os.pwrite(fd, data, at) - 1)
+    with pytest.raises(FeatureError, match="No space left"):
+        write_jobstatus(place, FULL)
+    with pytest.raises(RefusedFile, match="unfinished"):
+        read_jobstatus(place, UID)
+
+
+class Stopped(BaseException):
+    """A writer's end at one of its steps."""
+
+
+class Steps:
+    """The system as a writer sees it, which ends at one of its steps that change something; `before` each of these."""
+
+    def __init__(self, last: int, before: Callable[[str], None] = lambda _: None) -> None:
+        self.left, self.before = last, before
+
+    def __getattr__(self, name: str) -> object:
+        real = getattr(posix, name)
+        return partial(self.step, real) if name in {"write", "pwrite", "ftruncate", "unlink"} else real
+
+    def step(self, real: Callable[..., object], *arguments: object, **named: object) -> object:
+        self.before(real.__name__)
+        self.left -= 1
+        if self.left < 0:
+            raise Stopped
+        return real(*arguments, **named)
+
+
+def test_a_writer_that_ends_at_any_step_leaves_the_old_report_or_the_new_one_or_none(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """51: never a mix of both, whichever values are known."""
+    old = PilotReport(0, used_cpu=6.5, priority_factor=-3, can_postpone_last_job=True, source="$JOBSTATUS")
+    new = PilotReport(0, used_cpu=3.0, priority_factor=4, checkpoint_seconds=9, source="$JOBSTATUS")
+    for first, second in ((old, new), (new, old)):
+        found = []
+        for last in range(60):
+            monkeypatch.setattr(jobstatus, "posix", posix)
+            write_jobstatus(place, first)
+            monkeypatch.setattr(jobstatus, "posix", Steps(last))
+            try:
+                write_jobstatus(place, second)
+            except Stopped:
+                found.append(_read_or_why(place))
+            else:
+                break
+        assert set(found) <= {first, second, "unfinished"} and found[0] == first and "unfinished" in found
+        assert _read_or_why(place) == second
+
+
+def _read_or_why(place: int) -> PilotReport | str:
+    try:
+        return with_heartbeat(read_jobstatus(place, UID)[0], 0)
+    except RefusedFile as refused:
+        return refused.reason
+
+
+def test_all_files_have_their_space_before_anything_is_changed(
+    place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk costs nothing of the report before."""
+    sizes: list[dict[str, int]] = []
+
+    def before(step: str) -> None:
+        if step == "pwrite":
+            sizes.append({path.name: path.stat().st_size for path in tmp_path.iterdir() if path.name != "used_CPU"})
+
+    monkeypatch.setattr(jobstatus, "posix", Steps(100, before))
+    write_jobstatus(place, FULL)
+    assert set(sizes[0].values()) == {1} and len(sizes[0]) == len(ATTRIBUTES) - 1
 
 
 times = st.none() | st.integers(946684800, 4102444800)

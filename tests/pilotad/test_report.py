@@ -127,7 +127,8 @@ def test_the_bounds_of_the_sums_are_for_what_is_known() -> None:
 )
 def test_a_report_that_lacks_what_a_metric_needs_is_incomplete(missing: tuple[str, ...], rule: str) -> None:
     """Unknown is not zero."""
-    assert standing_and_rule(report(**dict.fromkeys(missing)), NOW, 3600) == (INCOMPLETE, rule)
+    for lease in ((), (NOW - 10_000, 8)):
+        assert standing_and_rule(report(**dict.fromkeys(missing)), NOW, 3600, *lease) == (INCOMPLETE, rule)
 
 
 @pytest.mark.parametrize("field", ["last_exp_job_end", "last_max_job_end", "priority_factor", "can_postpone_last_job"])

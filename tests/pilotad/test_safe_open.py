@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import importlib
 import itertools
 import os
+import posix
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad import safe_open
@@ -169,3 +173,42 @@ def test_reasons_are_short_words() -> None:
     assert reason_of(OSError(5, "Input/output error", "/secret/path")) == "EIO"
     assert reason_of(OSError(99999, "odd")) == "unknown error"
     assert reason_of(OSError()) == "unknown error"
+
+
+@pytest.mark.parametrize("call", ["fstat", "pread"])
+def test_a_file_server_that_has_lost_a_file_costs_its_report(
+    place: int, tmp_path: Path, mocker: MockerFixture, call: str
+) -> None:
+    """It fails after the open."""
+    (tmp_path / "ad").write_bytes(b"x")
+    (tmp_path / "a").mkdir()
+    for error, reason in ((errno.ESTALE, "absent"), (errno.EIO, "EIO"), (0, "unknown error")):
+        mocker.patch.object(posix, call, side_effect=OSError(error, ""))
+        with pytest.raises(RefusedFile, match=f"^{reason}$"):
+            read_file(place, "ad", UID, 64)
+        if call == "fstat":
+            with pytest.raises(RefusedFile, match=f"^{reason}$"):
+                open_dir("a", place, UID)
+
+
+OPENED = {
+    "drainwise.common.local_file": {"OPEN": 0, "_CREATE": posix.O_NONBLOCK},
+    "drainwise.htcondor.node.job_directories": {"_DIRECTORY": 0},
+    "drainwise.node.glidein_places": {"_DIRECTORY": 0},
+    "drainwise.node.payloads.process_table": {"_READ": posix.O_NOFOLLOW | posix.O_NONBLOCK},  # of the kernel's alone
+    "drainwise.pilotad.jobstatus": {"_WRITE_FLAGS": 0},
+    "drainwise.pilotad.safe_open": {"_DIRECTORY_FLAGS": 0},
+    "drainwise.slurm.node_agent.user_task": {"_PLACE": posix.O_NOFOLLOW},  # as its user
+}
+"""The flags by which something is opened where users can put anything, and those that it can do without."""
+
+
+@pytest.mark.parametrize(("module", "names"), OPENED.items(), ids=[name.rpartition(".")[2] for name in OPENED])
+def test_nothing_of_a_users_is_opened_through_a_link_waited_for_or_left_to_a_child(
+    module: str, names: dict[str, int]
+) -> None:
+    """HOSTILE 1 to 5; a directory that is only a place in the tree is never waited for."""
+    for name, without in names.items():
+        flags = getattr(importlib.import_module(module), name)
+        needed = posix.O_NOFOLLOW | posix.O_CLOEXEC | (0 if flags & posix.O_PATH else posix.O_NONBLOCK)
+        assert flags & needed == needed & ~without, f"{name}: {flags:o}"

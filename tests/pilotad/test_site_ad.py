@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import FeatureError
+from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad, read_site_ad, remove_site_ad, write_site_ad
 
 DEADLINE = 1_795_256_200
@@ -64,6 +65,22 @@ def test_a_directory_that_went_away(tmp_path: Path) -> None:
         remove_site_ad(gone)
 
 
+NONE = b"VACATE_DESIRED = False\n"
+RETURN = b"RETURN_CORES = 4\nRETURN_BY = %d\nRETURN_CHUNK = 2\n" % DEADLINE
+SEEN = b"RETURN_SEEN = %d\nUSABLE_CORES = 6\nHELD_CORES = 1\n" % DEADLINE
+
+
+def test_nothing_stays_open_of_a_directory_that_is_read_by_its_path(tmp_path: Path) -> None:
+    """A descriptor of the caller's own stays his."""
+    write_site_ad(str(tmp_path), True)
+    directory = os.open(tmp_path, os.O_PATH)
+    opened = len(os.listdir("/proc/self/fd"))
+    assert read_site_ad(str(tmp_path)) == read_site_ad(directory) == (SiteAd(True), "")
+    assert len(os.listdir("/proc/self/fd")) <= opened
+    os.fstat(directory)
+    os.close(directory)
+
+
 @pytest.mark.parametrize(
     "data, expected",
     [
@@ -78,6 +95,18 @@ def test_a_directory_that_went_away(tmp_path: Path) -> None:
         (b"VACATE_DESIRED = True\nVACATE_DESIRED = False\n", (None, "no sound VACATE_DESIRED")),
         (b"VACATE_DESIRED = 1\n", (None, "no sound VACATE_DESIRED")),
         (b"\0\xff garbage", (None, "no sound VACATE_DESIRED")),
+        (NONE + b"CHECKPOINT_BY = 1795249000\n", (SiteAd(False), "")),
+        (NONE + b"RETURN_CORES = 4\n", (SiteAd(False, part=PartialReturn(4, None, 1)), "")),
+        (NONE + RETURN, (SiteAd(False, part=PartialReturn(4, DEADLINE, 2)), "")),
+        (NONE + RETURN.replace(b"4", b"0"), (SiteAd(False, part=PartialReturn(0, DEADLINE, 2)), "")),
+        (NONE + RETURN.replace(b"4", b"four"), (SiteAd(False), "no sound RETURN_CORES")),
+        (NONE + RETURN.replace(b"179525", b"x"), (SiteAd(False), "no sound RETURN_BY")),
+        (NONE + RETURN.replace(b"= 2", b"= 0"), (SiteAd(False), "no sound RETURN_CHUNK")),
+        (NONE + b"RETURN_BY = soon\nRETURN_CHUNK = x\nUSABLE_CORES = 6\n", (SiteAd(False), "")),
+        (NONE + SEEN, (SiteAd(False, answer=Acknowledgement(DEADLINE, 6, 1)), "")),
+        (NONE + SEEN.replace(b"HELD", b"X"), (SiteAd(False, answer=Acknowledgement(DEADLINE, 6, None)), "")),
+        (NONE + SEEN.replace(b"USABLE", b"X"), (SiteAd(False), "no sound USABLE_CORES")),
+        (NONE + SEEN.replace(b"179525", b"x"), (SiteAd(False), "no sound RETURN_SEEN")),
     ],
 )
 def test_what_a_pilot_makes_of_it(data: bytes, expected: tuple[SiteAd | None, str]) -> None:

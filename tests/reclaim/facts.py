@@ -143,6 +143,10 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "priority_factor": st.none() | st.integers(-(2**31), 2**31 - 1),
     "can_postpone_last_job": st.none() | st.booleans(),
     "exp_waste_curve": st.none() | curves(),
+    "last_checkpoint": st.none() | _MOMENT,
+    "next_checkpoint": st.none() | _MOMENT,
+    "checkpoint_seconds": st.none() | st.integers(0, 10_000),
+    "restart_cost": st.none() | st.integers(0, 2**31 - 1),
 }
 _SHARE = st.floats(0, 1)
 _END = st.integers(NOW, NOW + 3000) | st.integers(NOW, NOW + 7000) | st.integers(NOW, NOW + 50_000)

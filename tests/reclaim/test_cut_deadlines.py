@@ -155,3 +155,16 @@ def test_no_cut_is_better_than_the_best_one_or_one_at_the_first_end(
     least = min(waste(claims.best_cut(NOW, broken)), waste(NOW + first), waste(NOW + first + span))
     for part in range(201):
         assert least <= waste(NOW + first + span * part / 200) * (1 + 1e-3) + 1e-4 * cores
+
+
+def test_a_silent_run_that_is_requeued_gets_the_lead_of_its_warning_in_place_of_the_least_time() -> None:
+    """One that reports keeps it, and so does one whose deadline is fixed."""
+    site = dataclasses.replace(SITE_DEFAULT, order_latency=30)
+    silent, says = dataclasses.replace(pilot(1, None), lead=60), dataclasses.replace(pilot(1, report()), lead=60)
+    assert assess(silent, NOW, site).best.deadline == NOW + 90
+    assert assess(dataclasses.replace(silent, lead=600), NOW, site).best.deadline == NOW + 330
+    assert assess(dataclasses.replace(silent, lead=None), NOW, site).best.deadline == NOW + 330
+    assert assess(says, NOW, site).best.deadline >= NOW + 330
+    fixed = dataclasses.replace(site, min_grace=site.grace)
+    ends = dataclasses.replace(silent, lead=None)
+    assert assess(silent, NOW, fixed).best.deadline == assess(ends, NOW, fixed).best.deadline

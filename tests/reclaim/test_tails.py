@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,9 @@ from drainwise.facts.cut_deadline import Claims
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.values import curve_text
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
+from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.figures import cut_wastes
 from drainwise.reclaim.history import History
 from one_pilot import assess
 from reached_asserts import judged
@@ -90,6 +93,23 @@ def test_who_states_a_curve_never_wastes_more_with_a_longer_horizon(
     assert within(max(one, other), said) <= within(min(one, other), said) * (1 + 1e-3) + 20
 
 
+@given(st.integers(-1800, 4000), st.integers(60, 5000), st.integers(1, 59), st.integers(300, 20_000))
+def test_a_saw_tooth_is_priced_right_after_its_drop(ahead: int, period: int, writing: int, horizon: int) -> None:
+    """What is lost rises with the run and falls with each save: no other moment within the horizon wastes less."""
+    saves = [NOW + ahead + period * number for number in range(2)]
+    teeth = [(time + late, 0, 8 * (writing if late else period)) for time in saves for late in (0, writing)]
+    said = report(8.0, first_end=NOW + 90_000, last_end=NOW + 90_000, curve=curve_text(teeth))
+    site = dataclasses.replace(FREE_CHOICE, horizon=horizon, drain_only=True, margin=0)
+    columns = columns_of([pilot(1, said)], NOW, site, kept := History(broken={"alice": 0.0}))
+    found = candidates_of([pilot(1, said)], NOW, site, kept)[0].best
+    looked_at = {NOW + site.min_grace, NOW + horizon, *range(NOW + site.min_grace, NOW + horizon, 97)}
+    looked_at |= {time + late for time, _, _ in teeth for late in (-1, 0, 1)}
+    possible = [end for end in looked_at if NOW + min(site.min_grace, horizon) <= end <= NOW + horizon]
+    wastes = [cut_wastes(columns, NOW, np.array([float(end)]), 0)[0] for end in possible]
+    assert found.waste <= min(wastes)
+    assert found.waste == cut_wastes(columns, NOW, np.array([float(found.deadline)]), 0)[0]
+
+
 @given(sound_reports(8), curves(), st.integers(0, 20_000))
 def test_no_curve_reaches_beyond_what_the_batch_system_knows(said: PilotReport, curve: str, margin: int) -> None:
     stated = but(said, exp_waste_curve=curve)
@@ -103,15 +123,20 @@ def test_no_curve_reaches_beyond_what_the_batch_system_knows(said: PilotReport, 
     st.integers(2, 6).flatmap(lambda number: st.tuples(*map(reports, ((8, 4, 16) * 2)[:number]))),
     st.integers(1, 40),
     st.floats(0, 1),
+    st.tuples(*[st.none() | st.integers(NOW - 30_000, NOW + 9000)] * 2),
 )
-def test_no_curve_and_no_broken_promise_changes_who_gives_how_much(
-    said: tuple[PilotReport | None, ...], deficit: int, broken: float
+def test_no_claim_and_no_broken_promise_changes_who_gives_how_much(
+    said: tuple[PilotReport | None, ...], deficit: int, broken: float, edited: tuple[int | None, int | None]
 ) -> None:
-    """How many cores each user gives back is the same whatever their pilots claim."""
+    """How many cores each user gives back is the same whatever their pilots claim: also of checkpoints, past or to
+    come, and whatever alice has edited into her jobs.
+    """
     sizes, users = (8, 4, 16), ("alice", "carol")
 
     def given_back(these: Sequence[PilotReport | None], history: History) -> dict[str, int]:
+        saved, following = edited if these is said else (None, None)
         pilots = [pilot(row, one, cores=sizes[row % 3], user=users[row % 2]) for row, one in enumerate(these)]
+        pilots[::2] = [dataclasses.replace(one, saved=saved, next_save=following) for one in pilots[::2]]
         judged("a believed report", believed(*pilots) > 0, at_least=0.3)
         plan = make_plan(snapshot(*pilots, deficit=deficit), NOW, SETTINGS, history)
         return {part.user: part.cores_given for part in plan.users}

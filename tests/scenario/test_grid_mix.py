@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.simulate.trace import trace_in
+from drainwise_simulate.trace import trace_in
 from grid_mix import Mix, PandaRow, panda_rows, swf_lines, wide_jobs
 from panda_record import HEADING, record
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,16 +39,17 @@ def test_rows_are_measured_in_parts_and_written(logs: Path, capsys: pytest.Captu
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     words = ["--logs", str(logs), "--results", str(results), "--moments", "1", "--replications", "2", "--days", "4"]
     words += ["--policies"]
-    assert main([*words, "clairvoyant,youngest-first", "--only", "mix-80/8/twentieth/2h"]) == 0
-    assert "| youngest-first |" in capsys.readouterr().out
+    assert main([*words, "site-default,youngest-first", "--only", "mix-80/8/twentieth/2h"]) == 0
+    assert "**Mixes, site-default to youngest-first**" in capsys.readouterr().out
     assert main([*words, "least-waste", "--only", "mix-80/8/twentieth", "--write", str(page)]) == 0
     rows = json.loads(results.read_text())
     assert set(rows) == {f"mix-80/8/twentieth/{horizon}" for horizon in ("2h", "6h", "1d")}
-    assert set(rows["mix-80/8/twentieth/2h"]["policies"]) == {"clairvoyant", "youngest-first", "least-waste"}
+    assert set(rows["mix-80/8/twentieth/2h"]["policies"]) == {"site-default", "youngest-first", "least-waste"}
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "| | a twentieth, 2h | a twentieth, 6h | a twentieth, 1d |" in text
-    assert "1 moments in each of 2 replications" in text and "predicted to wasted" in text
+    [row] = re.findall(r"(?m)^\| mix-80/8 \| (.*) \|$", text.partition("site-default to youngest-first")[2])
+    assert [bool(cell.strip()) for cell in row.split("|")] == [True, False, False], "only one horizon has both policies"
     assert main([*words, "least-waste", "--only", "none", "--write", str(page)]) == 0
     assert page.read_text() == text
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.backend import tag_of
-from drainwise.sge.submission import LONGEST, job_name, mangled, pattern_of
+from drainwise_launch.backend import tag_of
+from drainwise_launch.sge.submission import LONGEST, job_name, mangled, pattern_of
 
 # As 8.1.9 answers: refused by name, or answered by none at all (blanks, what is not ASCII).
 REFUSED = set("/:@\\*?\t\n ") | {"é"}

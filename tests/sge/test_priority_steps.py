@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.sge.priority_steps import PrioritySteps
+from drainwise_launch.sge.priority_steps import PrioritySteps
 
 dates = st.lists(st.integers(0, 10_000), min_size=1, max_size=60)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from drainwise.simulate.scenario import Scenario, site_settings
-from drainwise.simulate.trace import TraceJob
+from drainwise_simulate.scenario import Checkpoints, Scenario, site_settings
+from drainwise_simulate.trace import TraceJob
 
 WIDTHS = (1, 1, 1, 2, 4, 8)
 
@@ -52,6 +52,10 @@ scenarios = st.builds(
     silent=st.sampled_from((0.0, 0.3)),
     shrinking=st.sampled_from((0.0, 0.5, 1.0)),
     chunk=st.sampled_from((1, 4)),
+    checkpoints=st.none()
+    | st.builds(
+        Checkpoints, st.integers(300, 5000), st.integers(0, 120), st.sampled_from((0.5, 1.0)), on_demand=st.booleans()
+    ),
     site=st.builds(site_settings, horizon=st.sampled_from((600, 7200))),
     seed=st.integers(0, 1000),
 )

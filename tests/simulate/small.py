@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from drainwise.simulate.outcome import CoreSeconds, Outcome
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.study import Study, study
-from drainwise.simulate.trace import Trace, read_trace
+from drainwise_simulate.outcome import CoreSeconds, Outcome
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.study import Study, study
+from drainwise_simulate.trace import Trace, read_trace
 
 EXCERPT = Path(__file__).parents[2] / "traces" / "lcg-cnaf.swf.gz"
 POLICIES = ("least-waste", "paper", "youngest-first", "clairvoyant")

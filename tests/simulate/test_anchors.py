@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.plan import Need
-from drainwise.simulate.demand_burst import Burst, Decided, decide, fitting, snapshot_of
-from drainwise.simulate.engine import begin, run_all
-from drainwise.simulate.policies.choosers import BASELINES, LEAST_KILL, Chosen, covering
-from drainwise.simulate.policies.clairvoyant import best_end
-from drainwise.simulate.policies.foresight import best_way
-from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
-from drainwise.simulate.policies.named import STEPWISE
-from drainwise.simulate.policies.stepwise import Foreseen
-from drainwise.simulate.scenario import EXACT, Scenario, site_settings
-from drainwise.simulate.site import Site
-from drainwise.simulate.stepping import follow_steps
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN
+from drainwise_simulate.demand_burst import Burst, Decided, decide, fitting, snapshot_of
+from drainwise_simulate.engine import begin, run_all
+from drainwise_simulate.policies.choosers import BASELINES, LEAST_KILL, Chosen, covering
+from drainwise_simulate.policies.clairvoyant import best_end
+from drainwise_simulate.policies.foresight import best_way
+from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise_simulate.policies.named import STEPWISE
+from drainwise_simulate.policies.stepwise import Foreseen
+from drainwise_simulate.scenario import EXACT, Scenario, site_settings
+from drainwise_simulate.site import Site
+from drainwise_simulate.stepping import follow_steps
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given
 
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.arrivals import Arrivals, parted
-from drainwise.simulate.demand_burst import Burst, fitting
-from drainwise.simulate.engine import begin, run_all
-from drainwise.simulate.policies.named import ONE_SHOT
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN
+from drainwise_simulate.arrivals import Arrivals, parted
+from drainwise_simulate.demand_burst import Burst, fitting
+from drainwise_simulate.engine import begin, run_all
+from drainwise_simulate.policies.named import ONE_SHOT
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
 from .small import unexplained, wait_for

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.plan import Need
-from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of, truth_of
-from drainwise.simulate.engine import begin, run_all
-from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth, best_end, waste_when_ended
-from drainwise.simulate.policies.exact_totals import total_to_give
-from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
-from drainwise.simulate.policies.named import ONE_SHOT
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN
+from drainwise_simulate.demand_burst import Burst, fitting, moments, snapshot_of, truth_of
+from drainwise_simulate.engine import begin, run_all
+from drainwise_simulate.policies.clairvoyant import Clairvoyant, Truth, best_end, waste_when_ended
+from drainwise_simulate.policies.exact_totals import total_to_give
+from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise_simulate.policies.named import ONE_SHOT
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN
 
 from .made_up import scenarios, traces
 

@@ -14,10 +14,10 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import DrainwiseError, UsageError
-from drainwise.simulate import comparison
-from drainwise.simulate.comparison import Case, run_cases
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.trace import read_trace
+from drainwise_simulate import comparison
+from drainwise_simulate.comparison import Case, run_cases
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.trace import read_trace
 from real_daemons.waiting import wait_for
 
 # Whole simulations take their time.

@@ -11,15 +11,15 @@ from drainwise.facts.errors import UsageError
 from drainwise.facts.waste import draining_waste, kill_waste, remaining
 from drainwise.reclaim.prices import BY_WASTE
 from drainwise.reclaim.prices import POLICIES as AGENT
-from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of, truth_of
-from drainwise.simulate.engine import begin, run_all
-from drainwise.simulate.outcome import Outcome
-from drainwise.simulate.policies.clairvoyant import waste_when_ended
-from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
-from drainwise.simulate.policies.named import ONE_SHOT, POLICIES
-from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN
+from drainwise_simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of, truth_of
+from drainwise_simulate.engine import begin, run_all
+from drainwise_simulate.outcome import Outcome
+from drainwise_simulate.policies.clairvoyant import waste_when_ended
+from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise_simulate.policies.named import ONE_SHOT, POLICIES
+from drainwise_simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
 from .small import unexplained, wait_for

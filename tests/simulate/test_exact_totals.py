@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.simulate.policies.exact_totals import cheapest_of_total, first_that_make, total_to_give
+from drainwise_simulate.policies.exact_totals import cheapest_of_total, first_that_make, total_to_give
 
 pools = st.lists(st.tuples(st.sampled_from((1, 2, 3, 7, 8, 12, 24)), st.integers(0, 20)), min_size=1, max_size=8)
 

@@ -10,7 +10,7 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.simulate.intervals import Interval, mean, quantile, ratio, student
+from drainwise_simulate.intervals import Interval, mean, quantile, ratio, student
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 99, 1000, 20_000])

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.records.record import Finished
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.leases import YOUNGEST, Checkpoints, LeaseLog, costs_of, read_log
-from drainwise.simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
-from drainwise.simulate.scenario import site_settings, with_site_defaults
-from drainwise.simulate.trace import Trace
+from drainwise_simulate.leases import YOUNGEST, LeaseLog, costs_of, read_log
+from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise_simulate.scenario import Checkpoints, site_settings, with_site_defaults
+from drainwise_simulate.trace import Trace
+from drainwise_tasks.estimate.records.record import Finished
 
 T0 = 1_795_000_000
 SITE = with_site_defaults(site_settings(), 300)

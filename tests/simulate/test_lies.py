@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.workload import Workload, report_of
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, standing
-from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.trace import TraceJob
+from drainwise_simulate.scenario import Scenario
+from drainwise_simulate.trace import TraceJob
 from lies.lie import LIES, Lie
 from lies.lying_site import USERS
 from lies.rounds import Gained, play

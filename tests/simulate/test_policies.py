@@ -11,11 +11,11 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.plan import Need
-from drainwise.simulate.policies.choosers import BASELINES
-from drainwise.simulate.policies.named import POLICIES, require_known
-from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
-from drainwise.simulate.sim_pilot import SimPilot
-from drainwise.simulate.workload import SimulatedEstimates, payloads_of
+from drainwise_simulate.policies.choosers import BASELINES
+from drainwise_simulate.policies.named import POLICIES, require_known
+from drainwise_simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
+from drainwise_simulate.sim_pilot import SimPilot
+from drainwise_simulate.workload import SimulatedEstimates, payloads_of
 
 from .made_up import job
 

@@ -11,14 +11,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from drainwise.simulate.intervals import Interval
-from drainwise.simulate.page import page, plots_of
-from drainwise.simulate.policies.meanings import MEANINGS
-from drainwise.simulate.policies.named import POLICIES as ALL_POLICIES
-from drainwise.simulate.results import HEADINGS as COLUMNS
-from drainwise.simulate.results import as_csv, as_json
-from drainwise.simulate.study import Study
-from drainwise.simulate.text import HEADINGS, cells, notes, scenario_in_words, times, when
+from drainwise_simulate.intervals import Interval
+from drainwise_simulate.page import page, plots_of
+from drainwise_simulate.policies.meanings import MEANINGS
+from drainwise_simulate.policies.named import POLICIES as ALL_POLICIES
+from drainwise_simulate.results import HEADINGS as COLUMNS
+from drainwise_simulate.results import as_csv, as_json
+from drainwise_simulate.study import Study
+from drainwise_simulate.text import HEADINGS, cells, notes, scenario_in_words, times, when
 
 from .small import EXCERPT, POLICIES, swept
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from drainwise.simulate.demand_burst import CUT_SHORT, TOO_LONG, TOO_WIDE, fitting, moments
-from drainwise.simulate.outcome import CoreSeconds, Outcome
-from drainwise.simulate.scenario import Scenario
+from drainwise_simulate.demand_burst import CUT_SHORT, TOO_LONG, TOO_WIDE, fitting, moments
+from drainwise_simulate.outcome import CoreSeconds, Outcome
+from drainwise_simulate.scenario import Scenario
 
 from .made_up import job
 from .small import wait_for

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from benchmarks.schedule import busy_share, first_come_first_served
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.trace import TraceJob, read_trace
+from drainwise_simulate.trace import TraceJob, read_trace
 
 from .made_up import job, traces
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pilot.decide.settings import HOLES, WHILE_DRAINING
-from drainwise.simulate.demand_burst import fitting
-from drainwise.simulate.engine import begin, core_seconds_of
-from drainwise.simulate.scenario import EXACT, Scenario
-from drainwise.simulate.site import ENDED, FAILED, Site
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN
+from drainwise_simulate.demand_burst import fitting
+from drainwise_simulate.engine import begin, core_seconds_of
+from drainwise_simulate.scenario import EXACT, Scenario
+from drainwise_simulate.site import ENDED, FAILED, Site
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
 from .small import unexplained

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import assume, given
 
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.demand_burst import Burst, Decided, fitting, moments, snapshot_of
-from drainwise.simulate.engine import begin
-from drainwise.simulate.policies.named import STEPWISE
-from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
-from drainwise.simulate.scenario import Scenario, site_settings
-from drainwise.simulate.site import Site
-from drainwise.simulate.stepping import follow_steps, future_of
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN
+from drainwise_simulate.demand_burst import Burst, Decided, fitting, moments, snapshot_of
+from drainwise_simulate.engine import begin
+from drainwise_simulate.policies.named import STEPWISE
+from drainwise_simulate.policies.stepwise import StepDecision, StepOrder, StepView
+from drainwise_simulate.scenario import Scenario, site_settings
+from drainwise_simulate.site import Site
+from drainwise_simulate.stepping import follow_steps, future_of
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
 from .test_site import require_conserved

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from drainwise.facts.errors import UsageError
-from drainwise.simulate.scenario import EXACT, Scenario
-from drainwise.simulate.study import ERRORS, LIARS, study
-from drainwise.simulate.trace import Trace, TraceJob
+from drainwise_simulate.scenario import EXACT, Scenario
+from drainwise_simulate.study import ERRORS, LIARS, study
+from drainwise_simulate.trace import Trace, TraceJob
 
 from .small import POLICIES, excerpt, swept
 

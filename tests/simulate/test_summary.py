@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from drainwise.simulate.outcome import HOUR, CoreSeconds, Outcome
-from drainwise.simulate.summary import PolicyLine, lines_of, waits_of
+from drainwise_simulate.outcome import HOUR, CoreSeconds, Outcome
+from drainwise_simulate.summary import PolicyLine, lines_of, waits_of
 
 
 def outcome(

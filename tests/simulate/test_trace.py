@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.estimate.records.record import LONGEST_LINE, skipped_words
 from drainwise.facts.errors import UsageError
-from drainwise.simulate import trace
-from drainwise.simulate.trace import TraceJob, largest_owner, read_trace, trace_in
+from drainwise_simulate import trace
+from drainwise_simulate.trace import TraceJob, largest_owner, read_trace, trace_in
+from drainwise_tasks.estimate.records.record import LONGEST_LINE, skipped_words
 
 TRACES = Path(__file__).parents[2] / "traces"
 

@@ -10,7 +10,7 @@ from drainwise.pilot.decide.lease import Lease, SiteOrders
 from drainwise.pilot.decide.payload import Backlog, Payload
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.workload import Workload
-from drainwise.simulate.waiting import WaitingPayloads
+from drainwise_simulate.waiting import WaitingPayloads
 
 needs = st.lists(st.tuples(st.sampled_from((1, 2, 4, 8)), st.sampled_from((60.0, 600.0, 6000.0))), max_size=30)
 

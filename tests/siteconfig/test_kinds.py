@@ -94,7 +94,8 @@ def test_no_kind_lets_a_meaningful_character_through(text: str) -> None:
             continue
         assert shown.isascii()
         assert shown.isprintable()
-        assert not set(shown) & set("\"'`$%\\(){}[];&|<>*?!# ")
+        wildcards = "*?" if kind.name == "patterns" else ""  # names of files, which no shell reads
+        assert not set(shown) & set("\"'`$%\\(){}[];&|<>*?!# ") - set(wildcards)
 
 
 @pytest.mark.parametrize("attack", ["/bin/x\n", "/bin/$(id)", "/bin/`id`", '/bin/"x"', "/bin/%(a)s", "/bin/\x1b[0m"])

@@ -176,7 +176,7 @@ def test_a_continued_value_is_not_taken_over(site: Path) -> None:
         ("[htcondor]\nmax_vacate_time = 2h\n", "htcondor", "max_vacate_time", "less than [reclaim] grace, 2h"),
         ("[slurm]\nagent_period = 1h\n", "slurm", "agent_period", "less than [pilot] heartbeat_limit, 1h"),
         (
-            "[slurm]\nvacate = cancel\n[reclaim]\ngrace = 30s\nmargin = 5s\n",
+            "[slurm]\nbin_dir = /usr/bin\n[reclaim]\ngrace = 30s\nmargin = 5s\n",
             "slurm",
             "agent_period",
             "less than [reclaim] grace, 30s",
@@ -315,7 +315,7 @@ def test_a_batch_system_of_a_package_has_a_section_of_its_own(site: Path) -> Non
     assert plain.settings(config) == {"host": "a.b:80"}
     assert toy.settings(SiteConfig()).period == 5
     assert config.reclaim.grace == 3600
-    assert "| `period` | duration | 1s to 1h | `5s` | how often it looks |" in markdown()
+    assert "| `period` | duration, 1s to 1h | `5s` | how often it looks |" in markdown()
 
 
 @pytest.mark.usefixtures("toy")
@@ -366,6 +366,26 @@ def test_a_key_that_went_is_read_with_a_sentence(site: Path) -> None:
     assert first.startswith(f"{site}, line 2: [reclaim] priority_first is read no more: of one user's pilots")
     assert f"{site}, line 9: [trust] window is read no more: what was its default counts for everybody" in others
     assert [one.key for one in (fault_of(site, "[page]\nserve = yes\n"), fault_of(site, "[trust\n"))] == ["serve", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "at_deadline", "sentence"),
+    [
+        ("[slurm]\nvacate = cancel\n[reclaim]\nmargin = 5m\n", "end", "write `at_deadline = end` in [reclaim]"),
+        ("[slurm]\nvacate = requeue  # as ever\n", None, "leave it out"),
+        ("[slurm]\nvacate = cancel\n[reclaim]\nat_deadline = requeue\n", "requeue", "write `at_deadline = end`"),
+    ],
+)
+def test_a_line_of_former_releases_is_read_for_one_more(
+    site: Path, text: str, at_deadline: str | None, sentence: str
+) -> None:
+    """With the line to write in its place; what was never a value of it is a fault."""
+    site.write_text(text)
+    reading = examine(str(site))
+    assert reading.faults == () and reading.config.reclaim.at_deadline == at_deadline
+    assert reading.config.former[0].startswith(f"{site}, line 2: [slurm] vacate is read for this release alone")
+    assert sentence in reading.config.former[0]
+    assert fault_of(site, "[slurm]\nvacate = stay\n").key == "vacate"
 
 
 def test_a_default_in_the_place_of_a_wrong_value_contradicts_nothing(site: Path) -> None:

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from drainwise.pilotad.attributes import ATTRIBUTES, FLAG, PRIORITY, TIME
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, INCOMPLETE, STALE, PilotReport
-from drainwise.slurm.jobs.admin_comment import LONGEST, Published, comment_text, is_ours, published_in
+from drainwise.slurm.jobs.admin_comment import (
+    LONGEST,
+    Published,
+    comment_text,
+    is_ours,
+    lacks_directories,
+    published_in,
+    without_directories_text,
+)
 from worked_example import worked_example
 
 START, NOW = 1795240000, 1795249000
@@ -228,3 +236,66 @@ def test_a_number_that_is_none_is_left_out(value: float) -> None:
     """HOSTILE 36: the line stays JSON that every reader takes."""
     line = comment_text(Published(17, START, "n1", PilotReport(NOW, used_cpu=value)))
     assert "used_cpu" not in json.loads(line)
+
+
+@pytest.mark.parametrize(
+    ("job", "start", "node"),
+    [(0, START, "n1"), (2**32, START, "n1"), (17, 5, "n1"), (17, START, ""), (17, START, "n 1"), (17, START, "n" * 65)],
+)
+def test_what_names_no_run_says_nothing_of_its_directories(job: int, start: int, node: str) -> None:
+    with pytest.raises(ValueError, match="no run"):
+        without_directories_text(job, start, node)
+
+
+BARE = without_directories_text(17, START, "n1")
+
+
+@pytest.mark.parametrize(
+    ("comment", "lacks"),
+    [
+        (BARE, True),
+        (BARE.replace("17", "18"), False),
+        (BARE.replace(str(START), str(START + 1)), False),
+        (BARE.replace(":1,", ":2,", 1), False),
+        (BARE.replace("false", "true"), False),
+        (BARE.replace('"directories":false', '"x":"\\"directories\\":false"'), False),
+        (BARE[:-1], False),
+        (BARE[:-1] + ',"x":"' + "y" * (1024 - len(BARE) - 7) + '"}', True),
+        (BARE[:-1] + ',"x":"' + "y" * (1025 - len(BARE) - 7) + '"}', False),
+        ("x" + BARE, False),
+        (LINE, False),
+        ("", False),
+    ],
+)
+def test_a_job_without_directories_is_this_run_alone(comment: str, lacks: bool) -> None:
+    """Who spells it in a name is no such job."""
+    assert lacks_directories(comment, 17, START) is lacks
+    assert not lacks_directories(comment, 17, None)
+
+
+@pytest.mark.parametrize(
+    ("others", "number"),
+    [
+        ({}, 0),
+        ({"n2": {"heartbeat": NOW}}, 1),
+        ({f"n{number}": {"heartbeat": NOW} for number in range(31)}, 31),
+        ({f"n{number}": {"heartbeat": NOW} for number in range(32)}, None),
+        ({"n 2": {"heartbeat": NOW}}, None),
+        ({"n2": {"heartbeat": "now"}}, None),
+        ({"n2": None}, None),
+        (["n2"], 0),
+        (None, 0),
+    ],
+)
+def test_other_nodes_reports_are_whole_or_there_is_none(others: object, number: int | None) -> None:
+    found = published_in(with_keys(others=others))
+    assert (None if found is None else len(found.others)) == number
+
+
+@pytest.mark.parametrize(
+    ("version", "read"),
+    [("1.2.3", "1.2.3"), ("1" * 32, "1" * 32), ("1" * 33, ""), ("1 2", ""), ("", ""), (1, "")],
+)
+def test_a_version_is_short_and_plain(version: object, read: str) -> None:
+    found = published_in(with_keys(version=version))
+    assert found is not None and found.version == read

@@ -11,8 +11,9 @@ from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.siteconfig.schema import ReclaimSection
 from drainwise.slurm.jobs.commands import settings_in
+from drainwise.slurm.pool.qos_rules import Qos, qos_in
 from drainwise.slurm.setup.check import judge
-from drainwise.slurm.setup.check_facts import ClusterFacts, Qos, qos_in
+from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings
 from drainwise.slurm.setup.render import render
 
@@ -132,7 +133,7 @@ def test_no_report_on_any_job_is_told_when_jobs_have_run_for_a_while() -> None:
 
 STEERED = {"preempttype": "preempt/qos", "preemptmode": "REQUEUE"}
 OWED = (Qos("pilots", frozenset(), frozenset({"requeue"})), Qos("owed", frozenset({"pilots"}), frozenset({"cluster"})))
-WITHIN = qos_in("normal||cluster\npilots||within,requeue\n")
+WITHIN = qos_in("normal||cluster|00:00:00\npilots||within,requeue|00:02:00\n")
 
 
 def test_a_steered_cluster_is_in_order() -> None:
@@ -168,12 +169,12 @@ def test_a_site_file_for_another_release_is_dangerous(told: str, live: str, bad:
     assert ("release" in findings(cluster, site)) is bad
 
 
-@pytest.mark.parametrize("vacate", ["requeue", "cancel"])
-def test_the_lines_of_native_preemption_are_those_that_are_rendered(vacate: str) -> None:
+@pytest.mark.parametrize("at_deadline", ["requeue", "end"])
+def test_the_lines_of_native_preemption_are_those_that_are_rendered(at_deadline: str) -> None:
     """One line to add, whoever says it."""
     for live, release in (("22.05", "22.05"), ("24.11", "24.11")):
-        slurm = replace(NATIVE.slurm, release=Decimal(release), vacate=vacate)
-        site = replace(NATIVE, slurm=slurm)
+        slurm = replace(NATIVE.slurm, release=Decimal(release))
+        site = replace(NATIVE, slurm=slurm, reclaim=replace(NATIVE.reclaim, at_deadline=at_deadline))
         text = "\n".join(file.text for file in render(site, "controller"))
         found = findings(facts(live), site)
         wanted = found["PreemptType"].line.splitlines()

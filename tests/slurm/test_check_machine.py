@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.pool.clocks import wrong_clock
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.slurm.setup.check import exemption_before_others, given_twice, judge
-from drainwise.slurm.setup.check_facts import ClusterFacts
+from drainwise.slurm.setup.check_facts import ClusterFacts, NodeFacts
 from drainwise.slurm.setup.check_machine import (
     controllers_in,
+    judge_away,
     judge_node_agent,
     judge_own_config,
     lines_here,
@@ -30,6 +32,7 @@ CONF, OURS = "/etc/slurm/slurm.conf", "/etc/slurm/drainwise.conf"
     [
         ("Munge encode failed: Failed to access socket", "n1", "munge", "systemctl start munge"),
         ("slurm_load_ctl_conf error: Protocol authentication error", "n1", "munge", "scp root@central:/etc/munge"),
+        (str(wrong_clock("40 s ahead of", "slurmctld's")), "n1", "clock", "timedatectl set-ntp true"),
         ("scontrol did not answer within 5 s", "central.site.test", "slurmctld", "systemctl start slurmctld"),
         ("Unable to contact slurm controller", "n1", "slurmctld", "systemctl start slurmctld   # on central"),
     ],
@@ -115,8 +118,23 @@ def test_nodes_that_were_drained_for_a_hook_and_a_silent_accounting_are_found() 
         accounting_fault="sacctmgr failed: Connection refused",
     )
     found = {one.what: one for one in judge(facts, SITE, 0)}
-    assert found["drained nodes"].line == "scontrol update NodeName=n[1-2] State=RESUME"
+    assert found["drained nodes"].line == "drainwise doctor   # on n[1-2]"
     assert found["drained nodes"].value == "n[1-2]: Prolog error"
     assert found["slurmdbd"].line == "systemctl start slurmdbd   # on db1"
     calm = {one.what for one in judge(cluster(), SITE, 0)}
     assert not {"drained nodes", "slurmdbd"} & calm
+
+
+@pytest.mark.parametrize("reason", ["Prolog error", "Not responding"])
+def test_a_node_that_is_in_order_again_takes_jobs_by_its_own_doctors_last_step(reason: str) -> None:
+    """Before its slurmd runs it would drain anew, and what somebody else has drained stays so."""
+    facts = replace(
+        cluster(),
+        drained=(("n[1-2]", reason), ("n3", "new disks")),
+        nodes=(NodeFacts("w2", "n2"), NodeFacts("w3", "n3")),
+    )
+    assert [one.line for one in judge_away(facts, "w2.site", {"slurmd"})] == [
+        "scontrol update NodeName=n2 State=RESUME"
+    ]
+    assert [one.line for one in judge_away(facts, "w2.site", set())] == ["systemctl start slurmd"]
+    assert not [*judge_away(facts, "w3", {"slurmd"}), *judge_away(facts, "w1", {"slurmd"})]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, LaunchPlace, Start
-from drainwise.launch.choice.resources import Resources
-from drainwise.slurm.launch.backend import SlurmBackend, open_backend
-from drainwise.slurm.launch.settings import slurm_settings
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, WAITING, LaunchPlace, Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.slurm.backend import SlurmBackend, open_backend
+from drainwise_launch.slurm.settings import slurm_settings
 
 pytestmark = pytest.mark.daemons  # it waits for what never answers
 

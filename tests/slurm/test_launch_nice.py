@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.slurm.launch.submission import DEFAULT_ORIGIN, LARGEST, NiceScale, nice_scale, unix_time
+from drainwise_launch.slurm.submission import DEFAULT_ORIGIN, LARGEST, NiceScale, nice_scale, unix_time
 
 # Lines of `scontrol show config` of 22.05.8 and 24.11.5.
 CONFIGURATION = (

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState
-from drainwise.slurm.launch import states
-from drainwise.slurm.launch.states import accounted_in, by_tag, native_of, number_of, queued_in
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState
+from drainwise_launch.slurm import states
+from drainwise_launch.slurm.states import accounted_in, by_tag, native_of, number_of, queued_in
 
 # Of 24.11.5 and, where both codes stand in one number, of 22.05.8.
 QUEUE = """\

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.backend import tag_of
-from drainwise.launch.choice.resources import Amount, Resources, parse_resources
-from drainwise.slurm.launch.submission import components, job_name, sbatch_arguments, unfit
+from drainwise_launch.backend import tag_of
+from drainwise_launch.choice.resources import Amount, Resources, parse_resources
+from drainwise_launch.slurm.submission import components, job_name, sbatch_arguments, unfit
 
 tags = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
 

@@ -21,10 +21,11 @@ from drainwise.slurm.pool.transport import TransportChoice, mismatch
 from drainwise.slurm.setup.check import judge
 from drainwise.slurm.setup.check_facts import ClusterFacts
 
-from .recorded_pyslurm import DIES, FAILED_LOAD, Machine
+from .recorded_pyslurm import DIES, FAILED_LOAD, FOLDER, Machine
 from .test_pyslurm_record import NOW
 
-pytestmark = pytest.mark.daemons  # it waits for what never answers
+real = pytest.mark.daemons
+"""The reader of pyslurm's jobs itself is run, or what never answers is waited for."""
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def test_pyslurm_must_be_of_slurms_release(pyslurm: str, slurm: str, why: str) -
     assert mismatch(pyslurm, slurm) == why
 
 
+@real
 def test_a_pyslurm_that_matches_is_asked_instead_of_the_json(machine: Machine) -> None:
     machine.install()
     answers = machine.transport().answers()
@@ -60,6 +62,7 @@ def test_a_pyslurm_that_matches_is_asked_instead_of_the_json(machine: Machine) -
     assert machine.choice() == TransportChoice("pyslurm 24.11.0", "")
 
 
+@real
 def test_the_pools_snapshot_is_the_same_by_either(machine: Machine) -> None:
     machine.install()
     settings = replace(SlurmSection(), bin_dir=str(machine.bin_dir))
@@ -70,6 +73,55 @@ def test_the_pools_snapshot_is_the_same_by_either(machine: Machine) -> None:
     assert {(one.name, one.report, one.deadline) for one in ours.pilots} == {
         (one.name, one.report, one.deadline) for one in theirs.pilots
     }
+
+
+def interpreter(machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    """A pyslurm that matches, and a Python that answers for its reader."""
+    machine.install()
+    machine.program("python", f"echo imported >> {machine.marker}; {answer}")
+    monkeypatch.setattr(sys, "executable", str(machine.bin_dir / "python"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (f"echo there; cat {FOLDER}/24.11/squeue.json", ""),
+        ("exit 3", "pyslurm cannot be imported: its process ended with code 3"),
+        ("kill -9 $$", "pyslurm cannot be imported: its process was ended by signal 9"),
+    ],
+)
+def test_the_texts_are_pyslurms_once_it_is_imported(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str, why: str
+) -> None:
+    """Else they are squeue's, or there is no answer, as the site says; and it is not tried again."""
+    interpreter(machine, monkeypatch, answer)
+    transport = machine.transport()
+    for _ in range(2):
+        jobs = transport.answers().jobs
+        assert len(jobs) == 27 and any(job.admin_comment for job in jobs)
+    assert machine.marker.read_text().split() == (["imported", "squeue", "squeue"] if why else ["imported"] * 2)
+    assert machine.choice("pyslurm") == TransportChoice("" if why else "pyslurm 24.11.0", why)
+    if why:
+        with pytest.raises(PoolUnreachable) as fault:
+            machine.transport("pyslurm").answers()
+        assert str(fault.value) == f"[slurm] transport = pyslurm, but {why}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("echo there; exit 3", "pyslurm failed: its process ended with code 3"),
+        ("echo there; echo broken >&2; exit 1", "pyslurm failed: broken"),
+        ("echo there; echo '{'", "incomplete answer: pyslurm gave"),
+    ],
+)
+def test_a_pyslurm_that_was_imported_and_fails_is_no_answer(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str, why: str
+) -> None:
+    interpreter(machine, monkeypatch, answer)
+    with pytest.raises(PoolUnreachable, match=why):
+        machine.transport().answers()
+    assert machine.asked() == {"imported"}
 
 
 def test_without_pyslurm_squeue_is_asked(machine: Machine) -> None:
@@ -94,6 +146,7 @@ def test_the_site_may_want_the_commands_alone(machine: Machine) -> None:
     assert machine.choice("commands") == TransportChoice("squeue --json", "[slurm] transport = commands")
 
 
+@real
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
@@ -114,6 +167,7 @@ def test_a_pyslurm_that_cannot_be_imported_is_left_alone(machine: Machine, broke
     assert machine.choice() == TransportChoice("squeue --json", f"pyslurm cannot be imported: {why}")
 
 
+@real
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
@@ -138,6 +192,7 @@ def test_a_pyslurm_that_fails_midway_is_no_answer(machine: Machine, broken: str,
     assert machine.children() == before
 
 
+@real
 def test_a_pyslurm_that_hangs_is_ended_in_time(machine: Machine) -> None:
     machine.install(FAILED_LOAD.format("import signal; signal.pause()"))
     before = machine.children()
@@ -146,6 +201,7 @@ def test_a_pyslurm_that_hangs_is_ended_in_time(machine: Machine) -> None:
     assert machine.children() == before
 
 
+@real
 @pytest.mark.parametrize("name", ["sinfo", "sshare", "scontrol"])
 def test_one_answer_that_is_missing_is_none_at_all(machine: Machine, name: str) -> None:
     """HOSTILE 54; and no process is left behind."""
@@ -157,6 +213,7 @@ def test_one_answer_that_is_missing_is_none_at_all(machine: Machine, name: str) 
     assert machine.children() == before
 
 
+@real
 def test_who_wants_pyslurm_alone_is_told_why_there_is_no_answer(machine: Machine) -> None:
     transport = machine.transport("pyslurm")
     with pytest.raises(PoolUnreachable, match=r"\[slurm\] transport = pyslurm, but pyslurm is not installed"):
@@ -169,6 +226,7 @@ def test_who_wants_pyslurm_alone_is_told_why_there_is_no_answer(machine: Machine
     assert machine.choice("pyslurm") == TransportChoice("", "pyslurm cannot be imported: ValueError: no")
 
 
+@real
 def test_what_lies_beside_pyslurm_hides_nothing_of_pythons_own(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +238,7 @@ def test_what_lies_beside_pyslurm_hides_nothing_of_pythons_own(
     assert machine.asked() == {"imported"}
 
 
+@real
 def test_a_comment_that_is_no_text_is_still_somebodys(machine: Machine) -> None:
     """pyslurm itself fails on it; an AdminComment that is not ours must not become an empty one."""
     machine.install("Job.admin_comment = property(lambda job: b'\\xff'.decode(), lambda job, value: None)")

@@ -110,7 +110,7 @@ def test_preemption_is_only_touched_where_the_site_says_so() -> None:
     assert not [name for name in lines_of_slurm_conf(SITE) if "Preempt" in name]
     full = lines_of_slurm_conf(FULL)
     assert (full["PreemptType"], full["PreemptMode"]) == ("preempt/qos", "REQUEUE")
-    cancel = replace(FULL, slurm=replace(FULL.slurm, vacate="cancel"))
+    cancel = replace(FULL, reclaim=replace(FULL.reclaim, at_deadline="end"))
     assert lines_of_slurm_conf(cancel)["PreemptMode"] == "CANCEL"
     assert "PreemptParameters" not in full
 
@@ -124,17 +124,17 @@ def test_preemption_is_only_touched_where_the_site_says_so() -> None:
         ("24.11", "min_exempt_priority=2", False),
     ],
 )
-@pytest.mark.parametrize("vacate", ["requeue", "cancel"])
+@pytest.mark.parametrize("at_deadline", ["requeue", "end"])
 def test_each_release_is_told_in_its_way_whom_to_spare(
-    release: str | None, set_to: str | None, qos: bool, vacate: str
+    release: str | None, set_to: str | None, qos: bool, at_deadline: str
 ) -> None:
     """22.05 by the pilots' QOS, later ones by a line; where nobody says which it is, both stand there as comments."""
-    slurm = replace(FULL.slurm, release=None if release is None else Decimal(release), vacate=vacate)
-    site = replace(FULL, slurm=slurm)
+    slurm = replace(FULL.slurm, release=None if release is None else Decimal(release))
+    site = replace(FULL, slurm=slurm, reclaim=replace(FULL.reclaim, at_deadline=at_deadline))
     text = text_of(site, "controller", "drainwise.conf")
     assert lines_of_slurm_conf(site).get("PreemptParameters") == set_to
     assert ("\n#PreemptParameters=min_exempt_priority=2\n" in text) is (release is None)
-    order = f"#   sacctmgr modify qos PILOTS set PreemptMode={vacate.upper()},WITHIN\n"
+    order = f"#   sacctmgr modify qos PILOTS set PreemptMode={'CANCEL' if at_deadline == 'end' else 'REQUEUE'},WITHIN\n"
     assert (order in text) is qos
 
 

@@ -36,7 +36,8 @@ PROGRAMS = {
     "scontrol": 'case "$3" in EndTime=uts*) echo "${{3#EndTime=uts}}" > {bin}/end;; esac',
     "scancel": GONE,
     "sacctmgr": "",
-    "sacct": "cat {bin}/record",
+    "sacct": 'case "$*" in "--allocations --duplicates --noheader --parsable2 --jobs="*" --format=SystemComment")'
+    " cat {bin}/record;; esac",
 }
 Given = Callable[[], "list[str]"]
 
@@ -158,20 +159,44 @@ def test_a_deadline_after_the_end_of_the_lease_is_no_order(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("vacate", "requeue", "can", "order"),
-    [
-        ("requeue", True, "1", "scontrol requeue 12"),
-        ("requeue", False, "1", "scancel 12"),
-        ("requeue", True, "0", "scancel 12"),
-        ("cancel", True, "1", "scancel 12"),
-    ],
+    ("requeue", "can", "order"),
+    [(True, "1", "scontrol requeue 12"), (False, "1", "scancel 12"), (True, "0", "scancel 12")],
 )
-def test_a_run_that_ends_now_waits_again_where_all_let_it(
-    tmp_path: Path, vacate: str, requeue: bool, can: str, order: str
-) -> None:
-    _, given = programs(tmp_path, {**JOB, "requeue": can}, scontrol=GONE)
-    SlurmOrders(SlurmCommands(str(tmp_path)), vacate).end_now(RUN, "wanted", requeue)
+def test_a_run_that_ends_now_waits_again_where_all_let_it(tmp_path: Path, requeue: bool, can: str, order: str) -> None:
+    orders, given = programs(tmp_path, {**JOB, "requeue": can}, scontrol=GONE)
+    orders.end_now(RUN, "wanted", requeue)
     assert [line.partition(" jobid")[0] for line in given()] == ["sacctmgr --immediate modify job where", order]
+
+
+def test_a_run_is_requeued_with_the_limit_that_it_was_granted(tmp_path: Path) -> None:
+    """Its limit first; known from the order, or, to an agent that began since, from its record."""
+    goes = f'case "$*" in *EndTime*) echo {DEADLINE} > {{bin}}/end;; requeue*) {GONE};; esac'
+    asked = ["scontrol update JobId=12 TimeLimit=600", "scontrol requeue 12"]
+    orders, given = programs(tmp_path, scontrol=goes, scancel="")
+    orders.shorten(RUN, DEADLINE, "wanted")
+    orders.warn(RUN)
+    orders.requeue(RUN)
+    assert given() == [WRITTEN, SET, "scancel --signal=TERM 12", *asked]
+    (tmp_path / "given").unlink()
+    orders, given = programs(tmp_path, scontrol=goes, scancel="")
+    (tmp_path / "end").write_text(f"{DEADLINE}\n")
+    (tmp_path / "record").write_text(f"{RECORD}\n")
+    orders.requeue(RUN)
+    assert given() == asked
+
+
+@pytest.mark.parametrize(("requeue", "record", "why"), [("1", "", "who shortened it"), ("0", RECORD, "its owner")])
+@pytest.mark.parametrize("what", ["warn", "requeue"])
+def test_no_run_is_requeued_that_no_order_shortened_or_whose_owner_does_not_let_it(
+    tmp_path: Path, requeue: str, record: str, why: str, what: str
+) -> None:
+    """An owner who shortens a lease means it to end."""
+    orders, given = programs(tmp_path, {**JOB, "requeue": requeue})
+    (tmp_path / "end").write_text(f"{DEADLINE}\n")
+    (tmp_path / "record").write_text(f"{record}\n")
+    with pytest.raises(ActionRefused, match=why):
+        getattr(orders, what)(RUN)
+    assert given() == []
 
 
 def test_a_run_that_goes_on_after_it_was_ended_has_not_answered(tmp_path: Path) -> None:
@@ -249,3 +274,69 @@ def test_a_lease_that_somebody_made_longer_since_is_left(tmp_path: Path) -> None
     (tmp_path / "end").write_text(f"{DEADLINE + 900}\n")
     assert orders.withdraw(RUN, "not wanted").end == DEADLINE + 900
     assert given() == []
+
+
+GIVES = """\
+case "$3" in
+EndTime=uts*) echo "${{3#EndTime=uts}}" > {bin}/end;;
+TimeLimit=UNLIMITED) echo N/A > {bin}/end;;
+TimeLimit=*) echo $(({start} + ${{3#TimeLimit=}} * 60)) > {bin}/end;;
+esac"""
+TAKEN_BACK = "sacctmgr --immediate modify job where jobid=12 set SystemComment=drainwise: order withdrawn: not wanted"
+
+
+@pytest.mark.parametrize(
+    ("until", "end", "given"),
+    [
+        (str(GRANTED), GRANTED, ["TimeLimit=600"]),
+        (str(GRANTED + 20), GRANTED + 20, ["TimeLimit=600", f"EndTime=uts{GRANTED + 20}"]),
+        ("none", None, ["TimeLimit=UNLIMITED"]),
+    ],
+)
+def test_a_withdrawn_order_gives_limit_and_end_back(
+    tmp_path: Path, until: str, end: int | None, given: list[str]
+) -> None:
+    """As the record of this run says, whatever else is recorded; then that is written down."""
+    orders, gave = programs(tmp_path, scontrol=GIVES)
+    (tmp_path / "end").write_text(f"{DEADLINE}\n")
+    record = RECORD.replace(str(GRANTED), until)
+    (tmp_path / "record").write_text(f"\nsomebody's\n{RECORD.replace('12@', '13@')}\n{record}\n")
+    assert orders.withdraw(RUN, "not wanted").end == end
+    assert gave() == [*(f"scontrol update JobId=12 {one}" for one in given), TAKEN_BACK]
+
+
+def test_an_order_that_slurmctld_does_not_take_back_is_one_without_an_answer(tmp_path: Path) -> None:
+    near = GRANTED - 20
+    orders, gave = programs(tmp_path, scontrol=f'case "$3" in TimeLimit=*) echo {near} > {{bin}}/end;; esac')
+    (tmp_path / "end").write_text(f"{DEADLINE}\n")
+    (tmp_path / "record").write_text(f"{RECORD}\n")
+    with pytest.raises(OrderUnanswered, match=f"has {near} as its end after it was set to {GRANTED}") as fault:
+        orders.withdraw(RUN, "not wanted")
+    assert fault.value.only == RUN and TAKEN_BACK not in gave()
+
+
+def test_what_has_no_order_is_left_as_it_is(tmp_path: Path) -> None:
+    """The accounting is not even asked: it may be gone."""
+    orders, gave = programs(tmp_path, sacct="echo 'sacct: error: Connection refused' >&2; exit 1")
+    for end in (str(GRANTED), "N/A"):
+        (tmp_path / "end").write_text(f"{end}\n")
+        orders.withdraw(RUN, "not wanted")
+    assert gave() == []
+
+
+def test_the_lease_of_an_arrays_first_task_is_known_to_who_shortened_it(tmp_path: Path) -> None:
+    """Its record is that of all tasks, and says nothing of one."""
+    task, run = {**JOB, "task": "3"}, f"12_3@{T0}"
+    orders, gave = programs(tmp_path, task, scontrol=GIVES)
+    orders.shorten(run, DEADLINE, "wanted")
+    with pytest.raises(ActionRefused, match="is shared by an array"):
+        SlurmOrders(SlurmCommands(str(tmp_path))).withdraw(run, "not wanted")
+    assert orders.withdraw(run, "not wanted").end == GRANTED
+    assert gave() == [f"scontrol update JobId=12_3 {one}" for one in (f"EndTime=uts{DEADLINE}", "TimeLimit=600")]
+
+
+def test_a_run_of_several_parts_is_ordered_where_that_reaches_them_all(tmp_path: Path) -> None:
+    orders, gave = programs(tmp_path, {**JOB, "het": "12"})
+    orders.as_one = {RUN}
+    orders.shorten(RUN, DEADLINE, "wanted")
+    assert gave() == [WRITTEN, SET]

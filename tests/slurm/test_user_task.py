@@ -12,6 +12,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.node import JOB_STATUS
+from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad
 from drainwise.slurm.node_agent import user_task
@@ -71,18 +72,128 @@ def test_who_says_nothing_is_looked_for_among_the_glideins(
     looked.assert_called_once_with(os.geteuid(), {"17"})
 
 
+STARTD = {"comm": b"condor_startd\n", "cgroup": b"0::/\n", "environ": b"HOME=/\0SLURM_JOB_ID=17\0"}
+TREE = b"0::/system.slice/slurmstepd.scope/job_18/step_0/user/task_0\n"
+
+
+@pytest.fixture
+def processes(mocker: MockerFixture) -> dict[str, dict[str, bytes]]:
+    """What /proc says of processes by pid; at first this one is the startd of job 17. Of others it says nothing."""
+    told = {str(os.getpid()): dict(STARTD)}
+
+    def read(path: str, _limit: int, _below: int | None = None) -> bytes:
+        _, _, pid, name = path.split("/")
+        if pid not in told:
+            raise ProcessLookupError
+        return told[pid][name]
+
+    mocker.patch.object(user_task, "read_bounded", autospec=True, side_effect=read)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("changed", "job"),
+    [
+        ({}, "17"),
+        ({"environ": b"SLURM_JOBID=17\0SLURM_JOB_ID=18"}, "17"),
+        ({"environ": b"MY_SLURM_JOB_ID=18\0"}, ""),
+        ({"cgroup": TREE}, "18"),
+        ({"cgroup": b"9:x:/\n3:cpuset:/slurm/uid_99/job_18/step_batch\n1:y:/"}, "18"),
+        ({"cgroup": TREE.replace(b"job_18", b"job_x")}, "17"),
+        ({"cgroup": TREE.replace(b"job_18", b"my_18")}, "17"),
+        ({"comm": b"sleep\n"}, ""),
+    ],
+)
+def test_a_startd_is_its_control_groups_jobs_or_the_one_that_slurm_told_it(
+    processes: dict[str, dict[str, bytes]], changed: dict[str, bytes], job: str
+) -> None:
+    ((own, told),) = processes.items()
+    told |= changed
+    assert user_task.startds(os.geteuid(), {"17", "18"}) == ({job: [own]} if job else {})
+    assert user_task.startds(os.geteuid(), {"7"}) == user_task.startds(os.geteuid() + 1, {"17", "18"}) == {}
+
+
+def test_startds_are_looked_for_within_bounds(
+    processes: dict[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In number and in time; a process that has ended meanwhile is passed over."""
+    (own,) = processes
+    monkeypatch.setattr(os, "listdir", lambda _: ["self", "1000000000", own, own, own])
+    processes["self"] = STARTD
+    monkeypatch.setattr(user_task, "MOST_STARTDS", 2)
+    assert user_task.startds(os.geteuid(), {"17"}) == {"17": [own, own]}
+    monkeypatch.setattr(user_task, "SECONDS", -1.0)
+    assert user_task.startds(os.geteuid(), {"17"}) == {}
+
+
+def glidein_below(place: Path, cores: int) -> Path:
+    """A glidein with a payload on so many cores, and the directory in which its startd runs."""
+    (place / "execute" / "dir_1").mkdir(parents=True)
+    (place / "log").mkdir()
+    (place / "log" / "StartdLog").touch()
+    (place / "execute" / "dir_1" / ".machine.ad").write_text(f"Cpus = {cores}\n")
+    (place / "execute" / "dir_1" / ".job.ad").write_text(f"JobCurrentStartDate = {time.time():.0f}\n")
+    return place / "log"
+
+
+def test_the_glidein_of_a_startd_reports_for_its_job(
+    task: UserTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture
+) -> None:
+    """Once, however many processes its startd has; whoever has just ended is passed over."""
+    mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": ["self", "1000000000", "self"]})
+    pilot = replace(task, job="17", work_dir=b"", stale=NOW)
+    monkeypatch.chdir(glidein_below(tmp_path / "glidein", 3))
+    opened = len(os.listdir("/proc/self/fd"))
+    ((_, first), (_, last)) = results(pilot)
+    assert len(os.listdir("/proc/self/fd")) <= opened
+    assert (first.report, first.in_work_dir) == (None, False)
+    assert last.report is not None
+    assert (last.report.used_cpu, last.report.source, last.in_work_dir) == (3, GLIDEIN_AD, False)
+    assert [key for key, _ in results(pilot, replace(pilot, job="18"))] == ["0", "1", "0"]
+    # It takes the place of a stale report, wherever that was; once its startd has gone, that stands again.
+    report(tmp_path / "home", 5, NOW - 1)
+    old = replace(pilot, work_dir=task.work_dir)
+    assert [one.report and (one.report.used_cpu, one.in_work_dir) for _, one in results(old)] == [
+        *(None, (5, True)),
+        (3, False),
+    ]
+    os.utime("StartdLog", (NOW, NOW))
+    assert [one.report and (one.report.used_cpu, one.in_work_dir) for _, one in results(old)][2] == (5, True)
+
+
+def test_a_glidein_that_cannot_be_read_is_said_where_nothing_else_is(
+    task: UserTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture
+) -> None:
+    mocker.patch.object(user_task, "startds", autospec=True, return_value={"17": ["self"]})
+    monkeypatch.chdir(log := glidein_below(tmp_path / "glidein", 3))
+    ad = log.parent / "execute" / "dir_1" / ".job.ad"
+    ad.unlink()
+    ad.mkdir()
+    pilot = replace(task, job="17", work_dir=b"")
+    assert results(pilot)[-1] == ("0", UserTaskResult(refused="the glidein's files: not a regular file"))
+    (tmp_path / JOB_STATUS / ".pilot.ad").mkdir()
+    assert results(pilot)[-1][1].refused == ".pilot.ad: not a regular file"
+    report(tmp_path / "home", 5, NOW - 1)
+    assert results(replace(pilot, work_dir=task.work_dir, stale=NOW))[-1][1].in_work_dir, "a stale report stands"
+
+
 def test_no_report_is_read_without_cores(task: UserTask, tmp_path: Path) -> None:
     """Neither there nor in the WorkDir."""
     report(tmp_path / JOB_STATUS, 3)
     report(tmp_path / "home", 5)
-    assert results(replace(task, cores=None)) == [("0", UserTaskResult(None, "", ""))]
+    assert results(replace(task, cores=0)) == [("0", UserTaskResult(None, "", ""))]
 
 
-def test_without_a_report_in_jobstatus_that_of_the_work_dir_counts(task: UserTask, tmp_path: Path) -> None:
+def test_without_a_report_in_jobstatus_that_of_the_work_dir_counts(
+    task: UserTask, tmp_path: Path, mocker: MockerFixture
+) -> None:
     report(tmp_path / "home", 5)
     first, second = results(task)
     assert first[1].report is None and second[1].report is not None
     assert (second[0], second[1].report.used_cpu, second[1].in_work_dir) == ("0", 5, True)
+    looked = mocker.patch.object(user_task, "startds", autospec=True)
+    assert results(replace(task, job="17")) == [first, second], "whoever reports in either is no glidein"
+    looked.assert_not_called()
 
 
 def test_what_an_earlier_job_left_in_the_work_dir_is_no_report(task: UserTask, tmp_path: Path) -> None:
@@ -140,7 +251,7 @@ def test_the_notice_comes_and_goes(task: UserTask, tmp_path: Path) -> None:
     """In $JOBSTATUS, whether a report is wanted or not."""
     file = tmp_path / JOB_STATUS / ".site.ad"
     ad = SiteAd(True, NOW + 600)
-    results(replace(task, notice=ad, cores=None))
+    results(replace(task, notice=ad, cores=0))
     assert parse_site_ad(file.read_bytes())[0] == ad
     results(task)
     assert not file.exists()
@@ -168,8 +279,11 @@ def test_a_notice_that_cannot_be_put_is_a_fault_and_the_report_is_read(task: Use
 
 def test_every_task_has_its_result(task: UserTask) -> None:
     """Also where there are more than are sent at a time."""
-    many = [replace(task, work_dir=b"")] * 40
-    assert [key for key, _ in results(*many)] == [str(number) for number in range(40)]
+    sent: list[bytes] = []
+    run_tasks({str(number): replace(task, work_dir=b"") for number in range(40)}, sent.append)
+    assert [[result_in(line)[0] for line in lines.splitlines()] for lines in sent] == [
+        [str(number) for number in range(begin, min(begin + 16, 40))] for begin in (0, 16, 32)
+    ]
 
 
 def test_the_newest_of_a_silent_jobs_checkpoints_counts(task: UserTask, tmp_path: Path) -> None:

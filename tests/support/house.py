@@ -9,7 +9,10 @@ import ast
 from pathlib import Path
 from typing import NamedTuple
 
-PACKAGE = Path(__file__).parents[2] / "plugins" / "drainwise"
+PLUGINS = Path(__file__).parents[2] / "plugins"
+PACKAGE = PLUGINS / "drainwise"
+NEIGHBOURS = ("drainwise_launch", "drainwise_simulate", "drainwise_tasks")
+"""The packages beside it, of which it imports nothing."""
 
 EVERYWHERE, NODE, JOB, POOL = "everywhere", "worker node", "in a job", "central machine"
 ADMIN, USER = "each machine of the site", "where users submit"
@@ -39,7 +42,7 @@ HOUSE = {
     "htcondor": Room(
         EVERYWHERE,
         "who types the command",
-        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup install pool systems",
+        "agent facts htcondor.ads htcondor.pool htcondor.setup install pool systems",
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
@@ -51,7 +54,6 @@ HOUSE = {
         "common facts htcondor.ads htcondor.demand htcondor.node pilotad pool",
         plain=False,
     ),
-    "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice", plain=False),
     "htcondor.setup": Room(
         ADMIN,
         "root",
@@ -61,40 +63,29 @@ HOUSE = {
     "slurm": Room(
         EVERYWHERE,
         "who types the command",
-        "facts install pool slurm.launch slurm.pool slurm.setup systems",
+        "facts install pool slurm.pool slurm.setup systems",
         plain=False,
     ),
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
     "slurm.node_agent": Room(NODE, "root", "common facts features node node.payloads pilotad slurm.jobs slurm.node"),
     "slurm.pool": Room(POOL, "agent", "common facts pilotad pool siteconfig slurm.jobs slurm.node", plain=False),
-    "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs"),
     "slurm.setup": Room(
         ADMIN,
         "root",
         "common doctor facts install node pilotad pool siteconfig slurm.jobs slurm.node slurm.pool",
         plain=False,
     ),
-    "sge": Room(USER, "user", "common facts launch launch.choice systems"),
     "local": Room(
         USER,
         "user",
-        "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool processes "
-        "systems",
+        "common facts features local.lease node pilotad pool processes systems",
     ),
     "local.lease": Room(USER, "user", "common facts features node processes"),
     "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad processes"),
-    "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
+    "pilot.decide": Room(JOB, "job's user", "common facts features pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide processes"),
     "page": Room(EVERYWHERE, "anybody", "common facts"),
-    "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
-    "estimate.records": Room(JOB, "job's user, anybody", "facts"),
-    "validate": Room(USER, "user", "common facts launch launch.choice processes"),
-    "launch": Room(USER, "user", "common facts launch.choice"),
-    "launch.choice": Room(EVERYWHERE, "anybody", "facts"),
-    "launch.files": Room(USER, "user", "common facts launch.choice"),
-    "launch.this_machine": Room(USER, "user", "common facts launch launch.choice processes"),
-    "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
     "siteconfig": Room(ADMIN, "root", "common facts pool reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
     "pool": Room(POOL, "agent", "common facts pilotad"),
@@ -103,7 +94,7 @@ HOUSE = {
     "reclaim": Room(
         POOL,
         "agent",
-        "common estimate facts pilotad pool reclaim.choose requests",
+        "common facts pilotad pool reclaim.choose requests",
         plain=False,
     ),
     "reclaim.decide": Room(
@@ -115,7 +106,7 @@ HOUSE = {
     "journal": Room(
         POOL,
         "agent",
-        "common estimate facts page pilotad pool reclaim requests",
+        "common facts page pilotad pool reclaim requests",
         plain=False,
     ),
     "agent": Room(
@@ -130,24 +121,66 @@ HOUSE = {
         "agent common facts features journal page pilotad pool reclaim siteconfig",
         plain=False,
     ),
-    "simulate": Room(
-        USER,
-        "anybody",
-        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.decide "
-        "simulate.policies",
-        plain=False,
-    ),
-    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
-    "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
+    "cli.screen": Room(EVERYWHERE, "who types the command", "agent cli.command_line common facts reclaim"),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent agent.export cli.command_line cli.screen common doctor estimate "
-        "estimate.records facts features install journal launch launch.choice launch.files "
-        "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
-        "processes requests simulate "
-        "simulate.policies siteconfig systems validate",
+        "agent agent.export cli.command_line cli.screen common doctor facts features install journal local node pilot "
+        "pilot.decide pilot.queues pool processes reclaim reclaim.decide requests siteconfig systems",
+        plain=False,
+    ),
+    "drainwise_launch": Room(
+        USER, "user", "common drainwise_launch.choice drainwise_launch.files facts features local systems"
+    ),
+    "drainwise_launch.choice": Room(USER, "user", "common facts"),
+    "drainwise_launch.files": Room(USER, "user", "common drainwise_launch.choice facts"),
+    "drainwise_launch.this_machine": Room(
+        USER, "user", "common drainwise_launch drainwise_launch.choice facts processes"
+    ),
+    "drainwise_launch.run": Room(
+        USER,
+        "user",
+        "common drainwise_launch drainwise_launch.choice drainwise_launch.files drainwise_launch.this_machine facts",
+    ),
+    "drainwise_launch.htcondor": Room(
+        USER, "user", "common drainwise_launch drainwise_launch.choice facts htcondor.ads", plain=False
+    ),
+    "drainwise_launch.slurm": Room(USER, "user", "common drainwise_launch drainwise_launch.choice facts slurm.jobs"),
+    "drainwise_launch.sge": Room(USER, "user", "common drainwise_launch drainwise_launch.choice facts"),
+    "drainwise_launch.cli": Room(
+        USER,
+        "user",
+        "cli cli.command_line common drainwise_launch drainwise_launch.choice drainwise_launch.files "
+        "drainwise_launch.run drainwise_launch.this_machine facts",
+    ),
+    "drainwise_tasks": Room(USER, "user", ""),
+    "drainwise_tasks.estimate": Room(
+        JOB, "job's user, anybody", "common drainwise_tasks.estimate.records facts features page"
+    ),
+    "drainwise_tasks.estimate.records": Room(JOB, "job's user, anybody", "facts"),
+    "drainwise_tasks.validate": Room(USER, "user", "common drainwise_launch drainwise_launch.choice facts processes"),
+    "drainwise_tasks.cli": Room(
+        USER,
+        "user",
+        "cli cli.command_line cli.screen common drainwise_launch drainwise_tasks.estimate "
+        "drainwise_tasks.estimate.records drainwise_tasks.validate facts local",
+    ),
+    "drainwise_simulate": Room(
+        USER,
+        "anybody",
+        "common drainwise_simulate.policies drainwise_tasks.estimate.records facts page pilot.decide pilotad pool "
+        "reclaim reclaim.decide",
+        plain=False,
+    ),
+    "drainwise_simulate.policies": Room(
+        USER, "anybody", "facts pool reclaim reclaim.choose reclaim.decide", plain=False
+    ),
+    "drainwise_simulate.cli": Room(
+        USER,
+        "anybody",
+        "cli cli.command_line cli.screen common drainwise_simulate drainwise_simulate.policies "
+        "drainwise_tasks.estimate.records facts pilot.decide",
         plain=False,
     ),
 }
@@ -190,12 +223,20 @@ BUDGETS = {
         "cli cli.command_line cli.screen",
     ),
     "local": Budget(2_076, "local local.lease"),
-    "launch": Budget(1_790, "launch launch.choice launch.files launch.run"),
-    "launch/here": Budget(607, "launch.this_machine"),
-    "launch/batch": Budget(1_676, "htcondor.launch slurm.launch sge local.launch_backend"),
-    "estimate": Budget(1_720, "estimate estimate.records"),
-    "validate": Budget(1_359, "validate"),
-    "simulate": Budget(2_340, "simulate simulate.policies"),
+    "launch": Budget(
+        1_790,
+        "drainwise_launch drainwise_launch.choice drainwise_launch.cli drainwise_launch.files drainwise_launch.run",
+    ),
+    "launch/here": Budget(607, "drainwise_launch.this_machine"),
+    "launch/batch": Budget(
+        1_676,
+        "drainwise_launch.htcondor drainwise_launch.local_batch drainwise_launch.sge drainwise_launch.slurm",
+    ),
+    "estimate": Budget(
+        1_720, "drainwise_tasks drainwise_tasks.cli.estimate drainwise_tasks.estimate drainwise_tasks.estimate.records"
+    ),
+    "validate": Budget(1_359, "drainwise_tasks.cli drainwise_tasks.validate"),
+    "simulate": Budget(2_340, "drainwise_simulate drainwise_simulate.cli drainwise_simulate.policies"),
 }
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
@@ -238,7 +279,7 @@ def code_lines(path: Path) -> int:
 
 
 def rooms_of(module: str) -> list[str]:
-    """The rooms of a module, by its name below `drainwise`: those that name it; else those that hold its folder."""
+    """The rooms of a module, by its name as `modules` gives it: those that name it; else those that hold its folder."""
     for name in (module, module.rpartition(".")[0]):
         rooms = [room for room, budget in BUDGETS.items() if name in budget.holds.split()]
         if rooms:
@@ -246,11 +287,21 @@ def rooms_of(module: str) -> list[str]:
     return []
 
 
+def modules() -> dict[str, Path]:
+    """Every module by its name below `drainwise`; those of its neighbours by their whole names."""
+    found = {}
+    for package in ("drainwise", *NEIGHBOURS):
+        for path in (PLUGINS / package).rglob("*.py"):
+            name = ".".join(path.relative_to(PLUGINS).with_suffix("").parts)
+            found[name.removeprefix("drainwise.")] = path
+    return found
+
+
 def measured_rooms() -> dict[str, int]:
     """The code lines of each room."""
     lines = dict.fromkeys(BUDGETS, 0)
-    for path in PACKAGE.rglob("*.py"):
-        for room in rooms_of(".".join(path.relative_to(PACKAGE).with_suffix("").parts)):
+    for name, path in modules().items():
+        for room in rooms_of(name):
             lines[room] += code_lines(path)
     return lines
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from drainwise.estimate.run_times import RunTimes
+from drainwise.common.run_times import RunTimes
 from drainwise.facts.clients import PROFILES
 from drainwise.facts.errors import UsageError
 from drainwise.facts.scope_rules import ScopeRules

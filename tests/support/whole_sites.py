@@ -200,6 +200,7 @@ def condor_machines(release: str) -> Iterator[WholeMachines]:
             site.write(
                 "/etc/condor/config.d/10-pool", CONDOR_CONF + ROLES.get(machine, "use ROLE : Execute\n"), machine
             )
+            site.write("/etc/condor/config.d/90-soon", "UPDATE_INTERVAL = 3\n", machine)
             site.run(["sh", "-ec", KEY], node=machine)
             site.systemctl("enable", "--now", "condor", node=machine)
         slots = ["condor_status", "-constraint", "PartitionableSlot", "-af", "Machine"]

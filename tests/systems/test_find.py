@@ -18,6 +18,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.htcondor.system import HTCondor
 from drainwise.slurm.system import Slurm
 from drainwise.systems import System, find
+from drainwise_launch.backends import openers
 from made_up_package import put_package
 
 CODE = """\
@@ -148,7 +149,6 @@ def test_no_other_package_is_looked_at_when_a_built_in_one_is_asked_for(monkeypa
 
 
 def test_a_system_offers_what_it_overrides() -> None:
-    checked, launching = find.offering(System.findings), find.offering(System.open_backend)
-    assert [one.name for one in checked] == ["htcondor", "slurm"]
-    assert [one.name for one in launching] == ["htcondor", "slurm", "sge", "local-batch", "local"]
+    assert [one.name for one in find.offering(System.findings)] == ["htcondor", "slurm"]
+    assert list(openers()) == ["htcondor", "slurm", "sge", "local-batch", "local"]
     assert not System().offers(System.timings)

@@ -190,7 +190,7 @@ def test_its_section_is_checked_and_documented_as_any_other(drop: Drop) -> None:
     assert refused.returncode == 2
     assert "[drop] period = '5h': expected a duration from 1s to 1m" in refused.stderr
     keys = drop.run("config", "keys", site=False)
-    assert "| `period` | duration | 1s to 1m | `1s` | how often its daemon looks at them |" in keys.stdout
+    assert "| `period` | duration, 1s to 1m | `1s` | how often its daemon looks at them |" in keys.stdout
 
 
 def test_half_an_answer_is_none(drop: Drop) -> None:

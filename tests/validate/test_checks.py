@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
-from drainwise.validate.checks import (
+from drainwise_tasks.validate.checks import (
     EVENTS,
     FILTER,
     MEMORY,
@@ -22,8 +22,8 @@ from drainwise.validate.checks import (
     check_run,
     sigma,
 )
-from drainwise.validate.measurement import Measurement
-from drainwise.validate.thresholds import DOCUMENT, MCM, Thresholds
+from drainwise_tasks.validate.measurement import Measurement
+from drainwise_tasks.validate.thresholds import DOCUMENT, MCM, Thresholds
 
 LIMITS = Limits(2300, 1.0)
 

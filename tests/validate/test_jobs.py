@@ -13,14 +13,14 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable, UsageError
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, Start
-from drainwise.launch.choice.resources import Resources
-from drainwise.launch.job_script import job_script
-from drainwise.validate import machine
-from drainwise.validate.jobs import NAME_VARIABLE, TAGS, RunJobs, RunState, tag_of
-from drainwise.validate.request import Request
-from drainwise.validate.run import run_to_end
-from drainwise.validate.start import REPORT, Run
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_launch.job_script import job_script
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.jobs import NAME_VARIABLE, TAGS, RunJobs, RunState, tag_of
+from drainwise_tasks.validate.request import Request
+from drainwise_tasks.validate.run import run_to_end
+from drainwise_tasks.validate.start import REPORT, Run
 
 SAY = 'echo \'{"written": 10, "output_bytes": 100000}\' >"$DRAINWISE_VALIDATION_REPORT"'
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.validate.start import REPORT, last_line, report_in
+from drainwise_tasks.validate.start import REPORT, last_line, report_in
 
 
 def test_the_report_and_the_last_line(tmp_path: Path) -> None:

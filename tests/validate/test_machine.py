@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.validate import machine
-from drainwise.validate.checks import RequestEstimates
-from drainwise.validate.machine import (
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.checks import RequestEstimates
+from drainwise_tasks.validate.machine import (
     CANCELLED,
     FAILED,
     GOING,
@@ -20,10 +20,10 @@ from drainwise.validate.machine import (
     STARTED,
     Validation,
 )
-from drainwise.validate.measurement import Measurement
-from drainwise.validate.report import choose, submission
-from drainwise.validate.request import Request
-from drainwise.validate.thresholds import FLOATING_POINT, MCM
+from drainwise_tasks.validate.measurement import Measurement
+from drainwise_tasks.validate.report import choose, submission
+from drainwise_tasks.validate.request import Request
+from drainwise_tasks.validate.thresholds import FLOATING_POINT, MCM
 
 REQUEST = Request("r", ("run", "-n{events}", "{cores}", "{memory}"), 100, 1.0, 100.0, 2300, can_thread=True)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.validate.measurement import Measurement, parse_measurement
+from drainwise_tasks.validate.measurement import Measurement, parse_measurement
 
 MEASURED = {"wall_seconds": 100.0, "cpu_seconds": 150.0, "peak_rss_bytes": 2_000_000_000}
 REPORTED = {"written": 40, "output_bytes": 8_000_000}

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
-from drainwise.validate.measurement import memory_for_run, single_core_memory
-from drainwise.validate.thresholds import EXACT, MCM, memory_for_submission
+from drainwise_tasks.validate.measurement import memory_for_run, single_core_memory
+from drainwise_tasks.validate.thresholds import EXACT, MCM, memory_for_submission
 
 EXAMPLES = {
     (2300, 1): {1: 2300, 2: 4000, 4: 8000, 8: 16000},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from drainwise.validate import machine
-from drainwise.validate.measurement import Measurement
-from drainwise.validate.report import HEADINGS, as_json, rows, verdict
-from drainwise.validate.request import Request
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.measurement import Measurement
+from drainwise_tasks.validate.report import HEADINGS, as_json, rows, verdict
+from drainwise_tasks.validate.request import Request
 
 REQUEST = Request("r", ("run",), 100, 1.0, 100.0, 2300, can_thread=True, cores=(2,))
 

@@ -10,8 +10,8 @@ import pytest
 
 from drainwise.common import typed_table
 from drainwise.facts.errors import ConfigurationError
-from drainwise.validate.request import Request, as_json, load_request, release_can_thread, request_of
-from drainwise.validate.thresholds import DOCUMENT, MCM, as_table
+from drainwise_tasks.validate.request import Request, as_json, load_request, release_can_thread, request_of
+from drainwise_tasks.validate.thresholds import DOCUMENT, MCM, as_table
 
 TOML = """
 name = "minimum-bias"

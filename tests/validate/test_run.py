@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import ActionRefused, PoolError, PoolFull, PoolUnreachable, UsageError
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, JobState, Start
-from drainwise.launch.choice.resources import Resources
-from drainwise.validate import machine
-from drainwise.validate.jobs import RunJobs
-from drainwise.validate.machine import Validation
-from drainwise.validate.request import Request
-from drainwise.validate.run import refuse_impossible, run_to_end
-from drainwise.validate.start import REPORT
-from drainwise.validate.state import StateFile, text_of, validation_in
+from drainwise_launch.backend import DONE, RUNNING, VANISHED, JobState, Start
+from drainwise_launch.choice.resources import Resources
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.jobs import RunJobs
+from drainwise_tasks.validate.machine import Validation
+from drainwise_tasks.validate.request import Request
+from drainwise_tasks.validate.run import refuse_impossible, run_to_end
+from drainwise_tasks.validate.start import REPORT
+from drainwise_tasks.validate.state import StateFile, text_of, validation_in
 
 REQUEST = Request("r", ("run",), 100, 1.0, 100.0, 2300, can_thread=True)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.validate.measurement import parse_measurement
-from drainwise.validate.start import REPORT, RUNNER_WORDS, Run, prepare
+from drainwise_tasks.validate.measurement import parse_measurement
+from drainwise_tasks.validate.start import REPORT, RUNNER_WORDS, Run, prepare
 
 pytestmark = pytest.mark.daemons  # it runs real programs and waits for them
 
@@ -64,7 +64,7 @@ def test_everything_that_the_program_starts_is_measured_and_ended(tmp_path: Path
 def test_the_end_is_seen_at_once(tmp_path: Path) -> None:
     """Not at the next look, which here is never; SIGCHLD reaches the program as ever."""
     words = [REPORT, "1", "1", "2000", "--", "sh", "-c", f"{SAY} exec sleep 0.3"]
-    program = f"from drainwise.validate import runner; runner._LOOK = 1e6; sys.exit(runner.main({words!r}))"
+    program = f"from drainwise_tasks.validate import runner; runner._LOOK = 1e6; sys.exit(runner.main({words!r}))"
     command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({PLUGINS!r}); {program}"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
     assert report(tmp_path)["measured"]["wall_seconds"] >= 0.3

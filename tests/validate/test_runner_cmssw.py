@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.validate.runner import report_in_xml
+from drainwise_tasks.validate.runner import report_in_xml
 
 REPORT = """<FrameworkJobReport>
 <InputFile><EventsRead>400</EventsRead></InputFile>

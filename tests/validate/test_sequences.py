@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import ConfigurationError
-from drainwise.validate import machine
-from drainwise.validate.checks import MEMORY, SIZE, TIME, RequestEstimates, check_run
-from drainwise.validate.measurement import Measurement, parse_measurement
-from drainwise.validate.report import as_json, rows, submission, verdict
-from drainwise.validate.request import FurtherSequence, Request, load_request, request_of
-from drainwise.validate.request import as_json as request_as_json
-from drainwise.validate.start import REPORT, RUNNER_WORDS, Run, prepare
-from drainwise.validate.state import text_of, validation_in
-from drainwise.validate.thresholds import MCM
+from drainwise_tasks.validate import machine
+from drainwise_tasks.validate.checks import MEMORY, SIZE, TIME, RequestEstimates, check_run
+from drainwise_tasks.validate.measurement import Measurement, parse_measurement
+from drainwise_tasks.validate.report import as_json, rows, submission, verdict
+from drainwise_tasks.validate.request import FurtherSequence, Request, load_request, request_of
+from drainwise_tasks.validate.request import as_json as request_as_json
+from drainwise_tasks.validate.start import REPORT, RUNNER_WORDS, Run, prepare
+from drainwise_tasks.validate.state import text_of, validation_in
+from drainwise_tasks.validate.thresholds import MCM
 
 SECOND = FurtherSequence(("reco", "-j{cores}"), 4.0, 50.0)
 REQUEST = Request("r", ("gen",), 100, 1.0, 100.0, 2300, can_thread=True, cores=(2,), following=(SECOND,))

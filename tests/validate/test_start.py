@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.validate.start import REPORT, Run, packed_run, packed_runner
+from drainwise_tasks.validate.start import REPORT, Run, packed_run, packed_runner
 from interpreters import PYTHONS, interpreter
 from made_up_node import PYTHON
 

@@ -84,7 +84,8 @@ def judge(facts: AgentFacts) -> Iterator[Finding]:
         yield Finding(MISSING, "agent", why, line)
     name, reason = facts.state
     if facts.holder is not None and name == State.BACKING_OFF:
-        yield Finding(MISSING, "agent's state", f"nothing is done: {reason}", "drainwise reclaim --once", name)
+        why = f"nothing is done: {reason}; it tries again within ten minutes, at once when it is told to"
+        yield Finding(MISSING, "agent's state", why, f"kill -HUP {facts.holder}", name)
     if facts.failed:
         why = f"the last one: {facts.failed[-1]}"
         shown = f"{len(facts.failed)} of {facts.given} orders of the last hour failed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -118,7 +119,8 @@ class Loop:
         self._failures = self._failures + 1 if cycle.fault or cycle.halted else 0
         if cycle.fault:
             self._confirmed.interrupted()
-        cycle = replace(cycle, next_in=rest(current.period, self._failures, cycle.seconds))
+        waits = rest(current.period, self._failures, cycle.seconds)
+        cycle = replace(cycle, next_in=min(waits, until_due(cycle, self.clock())))
         state = state_of(cycle, switch, current.acting)
         self._state.tell(state, self.clock())
         lines = [] if cycle.outcome is None else list(_done(cycle.outcome))
@@ -194,6 +196,19 @@ def rest(period: float, failures: int, seconds: float) -> float:
     this one did. After the first the pause is a period, and it doubles with each further one, up to `LONGEST_PAUSE`.
     """
     return delay(failures, period, max(period, LONGEST_PAUSE)) or max(period - seconds, period * _LEAST_REST)
+
+
+def until_due(cycle: Cycle, now: int) -> float:
+    """Return the seconds from `now` (UNIX s) until a run with an order is to be warned or requeued, infinite for none.
+
+    A cycle that acts does both; after its deadline the run would be ended for good.
+    """
+    if cycle.basis is None or not cycle.acting:
+        return math.inf
+    ordered = [(one, one.deadline) for one in cycle.basis.snapshot.pilots if one.deadline is not None]
+    if cycle.outcome is not None:
+        ordered += [(it.order.pilot, it.order.deadline) for it in cycle.outcome.acts if it.outcome == Outcome.DONE]
+    return min((due - now for one, end in ordered for due in one.due(end) if due > now), default=math.inf)
 
 
 def is_thrown(path: str) -> bool:

@@ -19,7 +19,7 @@ from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.local.system import VARIABLE, default_directory
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
-from drainwise.siteconfig.kinds import keys_of
+from drainwise.siteconfig.kinds import Key, keys_of
 from drainwise.siteconfig.load import SiteReading, effective_values, examine
 from drainwise.siteconfig.node_sections import CONDITIONS, KIND, KindSection
 from drainwise.siteconfig.schema import SCOPE, SECTIONS, ScopeSection, SiteConfig
@@ -82,21 +82,36 @@ def _tables() -> dict[str, type[Any]]:
 
 
 def markdown() -> str:
-    """Write one table per section: key, kind, limits, default, meaning."""
+    """Write one table per section: key, what it takes, default, meaning; of sections with a name what others lack."""
     lines: list[str] = []
     for section, table in _tables().items():
-        lines += [f"### [{section}]", "", "| key | kind | limits | default | meaning |", "|---|---|---|---|---|"]
-        for key in keys_of(section, table):
-            default = f"`{key.default}`" if key.default else "–"
-            lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {default} | {key.meaning} |")
-        lines.append("")
-    for section, table in ((KIND, KindSection), (SCOPE, ScopeSection)):
-        lines += [f"### [{section}NAME]", "", f"{table.__doc__} Its keys:", "", "| key | kind | limits | meaning |"]
-        lines.append("|---|---|---|---|")
-        for key in keys_of(section, table):
-            lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {key.meaning} |")
-        lines.append("")
+        lines += [f"### [{section}]", "", *_HEADING, *map(_row, keys_of(section, table)), ""]
+    for section, table, of in ((KIND, KindSection, "features"), (SCOPE, ScopeSection, "reclaim")):
+        known = {key.name for key in keys_of(of, SECTIONS[of])}
+        own = [key for key in keys_of(section, table) if key.name not in known]
+        also = ", ".join(f"`{key.name}`" for key in keys_of(section, table) if key.name in known)
+        lines += [
+            f"### [{section}NAME]",
+            "",
+            f"{table.__doc__} As in [{of}]: {also}.",
+            "",
+            *_HEADING,
+            *map(_row, own),
+            "",
+        ]
     return "\n".join(lines)
+
+
+_HEADING = ("| key | value | default | meaning |", "|---|---|---|---|")
+
+
+def _row(key: Key) -> str:
+    """Return the line of a key; where the kind or its limits say all, one of them."""
+    kind, limits = key.kind.name, key.kind.limits
+    value = {"choice": limits, "conditions": kind, "path": kind, "rule": kind, "patterns": kind}.get(
+        kind, f"{kind}, {limits}"
+    )
+    return f"| `{key.name}` | {value} | {f'`{key.default}`' if key.default else '–'} | {key.meaning} |"
 
 
 def _example_of(section: str, table: type[KindSection | ScopeSection], conditions: Collection[str]) -> list[str]:
@@ -207,8 +222,7 @@ def _actions() -> dict[str, Command]:
                 option("--out DIR", "write the tree below DIR (/ installs it) instead of printing it"),
                 option(
                     "--diff",
-                    "with --out: show what would change below DIR, and write nothing; ends with 1 where something"
-                    " would",
+                    "with --out: write nothing, show what would change; ends with 1 where something would",
                 ),
             ),
             _rendered,

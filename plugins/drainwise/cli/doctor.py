@@ -21,7 +21,7 @@ from drainwise.doctor.looks import installation, rendered_files, running_process
 from drainwise.facts.errors import DrainwiseError
 from drainwise.install.expected_files import ExpectedFiles, laid_down, rendered_anew
 from drainwise.install.rendered_tree import RenderedFile
-from drainwise.pool.finding import DANGEROUS, OK, Finding
+from drainwise.pool.finding import DANGEROUS, OK, Finding, to_mend
 from drainwise.siteconfig import SiteConfig, load_or_defaults
 from drainwise.systems.find import named, offering
 from drainwise.systems.system import System
@@ -46,11 +46,11 @@ def run(args: argparse.Namespace) -> int:
         write_bundle(args.bundle, bundle_texts(facts, None if facts.site_fault else site))
     if facts.site_fault:
         return 2
-    return 1 if any(one.severity != OK for one in findings) else 0
+    return 1 if to_mend(findings) else 0
 
 
 def lines_of(findings: list[Finding], step: str, paper: Paper) -> Iterator[str]:
-    """Yield a line for each verdict, and last the next step."""
+    """Yield a line for each verdict, and last the next step, and that others may follow."""
     topic = ""
     for one in findings:
         said = one.what if one.what != topic else ""
@@ -59,6 +59,8 @@ def lines_of(findings: list[Finding], step: str, paper: Paper) -> Iterator[str]:
         severity = paper.styled(f"{one.severity:<{_SEVERITY_WIDTH}}", style)
         yield f"{said:<{_TOPIC_WIDTH}}{severity}{printable(' '.join(one.why.split()))}"
     yield paper.styled(f"next: {printable(step)}", BOLD)
+    if to_mend(findings):
+        yield "then: drainwise doctor again, here and on the other machines, until there is nothing to mend"
 
 
 def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:

@@ -16,8 +16,7 @@ VARIABLES = {MACHINE: "MACHINEFEATURES", JOB: "JOBFEATURES"}
 
 METADATA = option(
     "--metadata URL",
-    "in a virtual machine: what the environment does not name is taken from the cloud's metadata at this"
-    " address, such as http://169.254.169.254",
+    "in a virtual machine: the cloud's metadata, such as http://169.254.169.254",
 )
 PLACES = (
     *(option(f"--{name} DIR_OR_URL", f"features of the {name} (default: ${VARIABLES[name]})") for name in VARIABLES),

@@ -7,7 +7,6 @@ library alone. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -15,9 +14,10 @@ from collections.abc import Sequence
 from drainwise import __version__
 from drainwise.cli.command_line.commands import COMMANDS
 from drainwise.cli.command_line.faults import VARIABLE, in_words, is_of_output
-from drainwise.cli.command_line.options import build
+from drainwise.cli.command_line.options import Command, build
 from drainwise.cli.command_line.output import give_up_output, open_what_is_closed, say, spell_what_it_lacks
 from drainwise.cli.command_line.parser import CommandParser, MainParser
+from drainwise.common.neighbours import PACKAGES, load
 from drainwise.common.printable import printable
 from drainwise.facts.errors import DrainwiseError
 
@@ -60,7 +60,7 @@ def _run(words: Sequence[str]) -> int:
     asked = next((word for word in words if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
         if name == asked:
-            build(subparsers, name, importlib.import_module(f"drainwise.cli.{name}").COMMAND)
+            build(subparsers, name, _command(name))
         else:
             subparsers.add_parser(name, help=text)
     if not words:
@@ -70,6 +70,11 @@ def _run(words: Sequence[str]) -> int:
     if asked not in COMMANDS:
         parser.error("a command is needed")
     return int(args.run(args))
+
+
+def _command(name: str) -> Command:
+    command: Command = load(f"{PACKAGES.get(name, 'drainwise')}.cli.{name}").COMMAND
+    return command
 
 
 def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[CommandParser]]:
@@ -86,5 +91,5 @@ def whole_parser() -> argparse.ArgumentParser:
     """Return the parser with all commands and their options, for manual pages and completion."""
     parser, subparsers = _parser()
     for name in COMMANDS:
-        build(subparsers, name, importlib.import_module(f"drainwise.cli.{name}").COMMAND)
+        build(subparsers, name, _command(name))
     return parser

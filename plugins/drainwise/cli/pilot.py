@@ -94,10 +94,13 @@ def _end_machine(environment: Mapping[str, str]) -> int:
 
 def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> RunTimeEstimates:
     """Read run-time estimates from the file of finished payloads; the site states the power of a core here."""
+    from drainwise.common.neighbours import load
     from drainwise.common.service import Faults
-    from drainwise.estimate.followed import FollowedRecords, core_power_here
 
-    return FollowedRecords(os.path.realpath(path), core_power_here(environment, cores), Faults(log))
+    followed = load("drainwise_tasks.estimate.followed")
+    power = followed.core_power_here(environment, cores)
+    estimates: RunTimeEstimates = followed.FollowedRecords(os.path.realpath(path), power, Faults(log))
+    return estimates
 
 
 def pilot_id() -> str:

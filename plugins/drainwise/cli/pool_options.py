@@ -38,8 +38,8 @@ def policy_name(text: str) -> str:
 POOL = (
     option(
         "--pool SYSTEM",
-        "batch system: auto, htcondor, slurm, local, or that of an installed package (default: auto, which is"
-        " htcondor or slurm where it is configured, an installed one where that is, else local)",
+        "htcondor, slurm, local, one of an installed package, or auto: what is configured here, else local"
+        " (default: auto)",
         default=AUTO,
     ),
     option("--directory DIR", DIRECTORY_HELP),

@@ -120,7 +120,7 @@ def _running(facts: MachineFacts) -> Iterator[Finding]:
     for one in facts.batch:
         missing = [name for name in one.daemons if name not in names]
         if missing:
-            why = f"{', '.join(missing)} should run here and does not"
+            why = f"{', '.join(missing)} should run here and {'does' if len(missing) == 1 else 'do'} not"
             yield Finding(MISSING, "running", why, _start(missing[0], names))
         if one.fault:
             yield Finding(MISSING, "running", f"{one.title} does not answer: {one.fault}")
@@ -132,7 +132,9 @@ def _start(daemon: str, running: Collection[str]) -> str:
     """Return the command that starts a daemon where these run: those of HTCondor are started by its master."""
     if not daemon.startswith("condor_"):
         return f"systemctl start {daemon}"
-    return f"condor_on -{daemon[len('condor_') :]}" if "condor_master" in running else "systemctl start condor"
+    if "condor_master" not in running:
+        return "systemctl start condor"
+    return f"condor_on -{daemon[len('condor_') :]}   # by itself within seconds of a start or restart"
 
 
 def _allowed(facts: MachineFacts) -> Iterator[Finding]:
@@ -163,6 +165,9 @@ def _fresh(facts: MachineFacts) -> Iterator[Finding]:
             if all(node.silence is None for node in one.nodes if node.name in silent):
                 why += f" (never published: a node does with its first update, within {_age(one.update)})"
                 line = f"sleep {one.update}; {line}   # only if it was enabled just now; else at once"
+            elsewhere = [name for name in silent if name.partition(".")[0] != facts.host.partition(".")[0]]
+            if elsewhere:
+                line = f"drainwise doctor   # on {elsewhere[0]}"
             yield Finding(MISSING, "fresh", why, line)
         if one.standings:
             each = ", ".join(f"{number} {name}" for name, number in sorted(one.standings.items()))

@@ -15,6 +15,8 @@ from drainwise.facts.name_patterns import any_matches
 PREEMPTIBLE, EXEMPT = "preemptible", "exempt"
 OUT_OF_SCOPE = "out of scope"
 """How the reason begins for which a job outside of the scope gets no order."""
+END, REQUEUE = "end", "requeue"
+"""What becomes of a job at the deadline of an order."""
 OF_USERS = ("name", "comment", "feature")
 """What users set themselves."""
 
@@ -24,24 +26,31 @@ JobFacts = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Scope:
-    """One `[scope NAME]`: the jobs that its conditions fit. min_age: seconds, None as for all. multi_node: see docs."""
+    """One `[scope NAME]`: the jobs that its conditions fit. multi_node: see docs. min_age (s), at_deadline: None as for
+    all.
+    """
 
     name: str
     jobs: str
     min_age: int | None = None
     multi_node: bool = False
+    at_deadline: str | None = None
 
 
 @dataclass(frozen=True)
 class ScopeRules:
-    """preemptible, exempt: rows of conditions, "" for none. scopes: in the order of the site file; the first counts."""
+    """preemptible, exempt: rows of conditions, "" for none. scopes: in the order of the site file; the first counts.
+
+    at_deadline: END or REQUEUE; None: END, but a job that is ended at once is requeued.
+    """
 
     preemptible: str = ""
     exempt: str = ""
     scopes: tuple[Scope, ...] = ()
+    at_deadline: str | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.preemptible or self.exempt or self.scopes)
+        return bool(self.preemptible or self.exempt or self.scopes or self.at_deadline)
 
     def why_out(self, facts: JobFacts) -> str:
         """Return why a job may not be ordered, with the key that says so; "" when it may. `exempt` wins."""
@@ -54,6 +63,16 @@ class ScopeRules:
     def scope_of(self, facts: JobFacts) -> Scope | None:
         """Return the first scope that fits a job."""
         return next((one for one in self.scopes if fits(one.jobs, facts)), None)
+
+    def at_deadline_of(self, facts: JobFacts) -> str | None:
+        """Return what becomes of a job at its deadline, as `at_deadline`."""
+        scope = self.scope_of(facts)
+        return self.at_deadline if scope is None or scope.at_deadline is None else scope.at_deadline
+
+    @property
+    def may_requeue(self) -> bool:
+        """Whether some jobs are requeued at their deadline."""
+        return REQUEUE in {self.at_deadline, *(one.at_deadline for one in self.scopes)}
 
     def rows(self) -> dict[str, str]:
         """Return the conditions by their place in the site file."""

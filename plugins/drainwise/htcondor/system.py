@@ -7,7 +7,7 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from drainwise.facts.client_rules import ANY_ATTRIBUTE
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from drainwise.doctor.facts import BatchFacts
     from drainwise.htcondor.pool.pool import HTCondorPool
     from drainwise.install.rendered_tree import RenderedFile
-    from drainwise.launch.backend import Backend, LaunchPlace
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
@@ -36,9 +35,6 @@ _POLLING = 5
 _ROLES = ("execute", "access", "central")
 _HOUR = 3600
 _LONGEST_LABEL = 200
-_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,199}")
-_COMMAND_SECONDS = 60
-"""For one question of a validation; a busy schedd takes its time, and a history is read from a file."""
 
 
 class HTCondor(System):
@@ -48,7 +44,6 @@ class HTCondor(System):
     extra = "htcondor"
     packages = ("htcondor2", "classad2")
     roles = (*_ROLES, "all")
-    account = "no group"
     scope_keys = ("user", "account", ANY_ATTRIBUTE)
     about_check = "inspect the knobs, hooks and crons of a live HTCondor pool"
 
@@ -146,26 +141,6 @@ class HTCondor(System):
         from drainwise.htcondor.setup.machine_facts import batch_facts
 
         return batch_facts(site)
-
-    def validation_tables(
-        self,
-        account: str | None,
-        directory: str | None,  # noqa: ARG002
-    ) -> tuple[dict[str, object], dict[str, object]]:
-        """See `System`."""
-        if importlib.util.find_spec("htcondor2") is None:  # the one of its packages that pip installs
-            raise ModuleNotFoundError("htcondor2", name="htcondor2")
-        if account is not None and not _GROUP.fullmatch(account):
-            expected = "expected an accounting group such as group_physics.production"
-            raise UsageError(f"--account {account!r}: {expected}")
-        table: dict[str, object] = {"check_slots": True, "fail_held": True, "command_seconds": _COMMAND_SECONDS}
-        return table, {} if account is None else {"accounting_group": account}
-
-    def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
-        """See `System`."""
-        from drainwise.htcondor.launch.backend import open_backend
-
-        return open_backend(settings, options, place)
 
 
 def _master_service() -> ServiceManager | None:

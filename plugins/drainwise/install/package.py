@@ -22,9 +22,11 @@ from typing import Any
 
 import drainwise
 from drainwise.common.local_file import Held, make_public
+from drainwise.common.neighbours import PACKAGES
 from drainwise.facts.errors import DrainwiseError, UsageError
 
 _PACKAGE = "drainwise"
+_PACKAGES = {_PACKAGE, *PACKAGES.values()}
 _RELEASES = "releases"
 _NOBODY = 65534
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -103,22 +105,22 @@ def _alone_in(library: str) -> Iterator[None]:
 
 
 def _unpacked(library: str) -> str:
-    """Unpack the running package, which lies in a wheel or in a directory, into a new directory."""
+    """Unpack the running package and its neighbours, from a wheel or a directory, into a new directory."""
     releases = os.path.join(library, _RELEASES)
     make_public(releases)
     release = tempfile.mkdtemp(prefix=f"{drainwise.__version__}.", dir=releases)
     os.chmod(release, 0o755)  # noqa: S103 - mkdtemp made it private
-    here = os.path.dirname(os.path.realpath(drainwise.__file__))
-    archive = os.path.dirname(here)
+    archive = os.path.dirname(os.path.dirname(os.path.realpath(drainwise.__file__)))
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as wheel:
-            wheel.extractall(release, [name for name in wheel.namelist() if name.startswith(f"{_PACKAGE}/")])
+            wheel.extractall(release, [name for name in wheel.namelist() if name.partition("/")[0] in _PACKAGES])
     else:
-        shutil.copytree(
-            *(here, os.path.join(release, _PACKAGE)),
-            ignore=shutil.ignore_patterns("__pycache__"),
-            copy_function=shutil.copyfile,
-        )
+        for name in filter(os.path.isdir, (os.path.join(archive, package) for package in _PACKAGES)):
+            shutil.copytree(
+                *(name, os.path.join(release, os.path.basename(name))),
+                ignore=shutil.ignore_patterns("__pycache__"),
+                copy_function=shutil.copyfile,
+            )
         for directory, _, _ in os.walk(release):
             os.chmod(directory, 0o755)  # noqa: S103 - copytree copies the modes of directories
     return release

@@ -6,6 +6,7 @@ Each begins with `event`, `version` and `time`, in this order, so that a reader 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.identity import as_values
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
-from drainwise.reclaim.columns import claimed_values
+from drainwise.reclaim.columns import claimed_values, saves_of
 from drainwise.reclaim.plan_json import order_as_json, part_as_json, spared_as_json
 from drainwise.requests.request import request_as_json
 
@@ -103,6 +104,8 @@ def _order(order: Order, taken: int) -> dict[str, object]:
     claims = claimed_values(order.pilot, taken, EVER) if order.candidate.remaining is not None else None
     said = None if claims is None else claims._asdict()
     plain = {**order_as_json(order), "promised": order.promised, "claims": said}
+    if (saves := saves_of(order.pilot, taken, EVER)) is not None:
+        plain["saves"] = {name: value for name, value in saves._asdict().items() if value < math.inf}
     return {**plain, "vacate": order.candidate.vacate} if order.candidate.vacate else plain
 
 

@@ -23,10 +23,15 @@ Where the batch system has no CPU time (none could be measured, or it keeps no a
 A pilot that was not believed at its order promised nothing and says nothing: ended, it lost cores × run time, or where
 its node saw its payloads what a kill at the order would have lost and its cores since; left by itself, its cores idled
 as much as they did over its whole run. No waste is above cores × run time.
+
+A pilot that saves its work loses what it did since its last save, and what beginning again from there costs. A save
+that was due before it was begun to be ended, or that its order asked for, counts as done; unless a later look shows
+that it did not come.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from drainwise.facts.clients import PAPER, PROFILES
@@ -36,12 +41,14 @@ from drainwise.journal.event import Event, moment, number, text, truth, values_i
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Ending, Pilot
 from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE
-from drainwise.reclaim.columns import ClaimedValues, claimed_values
+from drainwise.reclaim.columns import ClaimedValues, Saves, claimed_values, saves_of
 from drainwise.reclaim.history import PastOrder, PilotOutcome
 from drainwise.reclaim.settings import BROKEN_PROMISES
 
 EVER = 1 << 62
 """Seconds: a heartbeat of any age."""
+_SAVE_SEEN = 300
+"""Seconds after a save until it is seen at the latest: a node looks for files of checkpoints that often."""
 _STOPS = 60
 """Seconds before it is ended in which a pilot that was to be cut stops its payloads itself."""
 
@@ -54,7 +61,8 @@ class OpenOrder:
     it was not believed at its order. draining: it said itself that it drains. idle: what idled from the order until
     `since`, by its reports before. returned: cores of its lease that it went without at its order; it may have held
     them before. seen: what a kill at the order would have lost, of a pilot of which no more was known; else None.
-    vacate: seconds before its deadline at which it is begun to be ended, or ends by itself.
+    vacate: seconds before its deadline at which it is begun to be ended, or ends by itself. saves: what it has saved by
+    the last look; None where it saves nothing.
     """
 
     run: str
@@ -76,6 +84,7 @@ class OpenOrder:
     returned: int = 0
     seen: int | None = None
     vacate: int = 0
+    saves: Saves | None = None
 
     @property
     def stop(self) -> int:
@@ -84,14 +93,31 @@ class OpenOrder:
 
     def with_report_of(self, pilot: Pilot, now: int) -> OpenOrder:
         """Return the order with its pilot's report at `now` (UNIX s) in place of an older one."""
+        order, saves = self, saves_of(pilot, now, EVER)
+        if saves is not None and (
+            self.saves is None or saves.last > self.saves.last or now > self.saves.following + _SAVE_SEEN
+        ):
+            order = replace(self, saves=saves)
         if self.claims is None:
-            return self
+            return order
         said = claimed_values(pilot, now, EVER)
         latest = self.stop - _STOPS if self.kind == CUT else EVER
         if said is None or not self.claims.heartbeat < said.heartbeat <= latest or now < self.since:
-            return self
+            return order
         idle = self.idle + _idle_and_lost(self.cores, self.claims, self.since, now)[0]
-        return replace(self, claims=said, since=now, idle=idle)
+        return replace(order, claims=said, since=now, idle=idle)
+
+    def lost_since_save(self, lost: float, ended: int) -> float:
+        """Return what is lost by an end then (UNIX s) of so many core-seconds, as a part of them is saved."""
+        if self.saves is None:
+            return lost
+        last, restart, following, writing = self.saves
+        stop = min(self.stop, ended)
+        if following + (writing if writing < math.inf else 0) <= stop:
+            last = max(last, following)
+        if self.ordered + writing <= stop:
+            last = max(last, stop - writing)
+        return min(lost + restart, self.cores * (ended - last) + restart)
 
 
 def _idle_and_lost(cores: int, said: ClaimedValues, begin: float, end: float) -> tuple[float, float]:
@@ -111,7 +137,9 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
     possible = order.cores * max(0, ended - order.started) + order.returned * max(0, order.ordered - order.started)
     if order.claims is None:
         most = possible if order.seen is None else order.seen + order.cores * (ended - order.ordered)
-        waste = float(most) if was_stopped(order, ending) else _idle_on_average(order, ended, ending.cpu_seconds)
+        waste = _idle_on_average(order, ended, ending.cpu_seconds)
+        if was_stopped(order, ending):
+            waste = order.lost_since_save(float(most), ended)
     else:
         idle, lost = _idle_and_lost(order.cores, order.claims, order.since, ended)
         if order.kind == KILL:  # it was not ordered to drain: what ran went on running
@@ -124,6 +152,7 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
         lost, idle = max(lost, said - idle), 0.0 if order.draining else idle
         if order.promised is not None and is_broken(order, ending):
             lost = max(lost, _killed(order.promised, ended) - idle)  # nothing idled while they ran
+        lost = order.lost_since_save(lost, ended)
         if ending.cpu_seconds is not None:
             lost = min(lost, ending.cpu_seconds)
         waste = idle + (lost if was_stopped(order, ending) else 0.0)
@@ -202,6 +231,11 @@ def open_order_of(event: Event) -> OpenOrder:
         amounts = {name: number(claims, name) for name in ClaimedValues._fields if name != "heartbeat"}
         said = ClaimedValues(whole(claims, "heartbeat"), **amounts)
     whose = ("run", "name", "node", "account", "user", "cores", "started", "deadline", "kind", "draining")
+    kept = event.get("saves")
+    saves = None
+    if isinstance(kept, dict):
+        ahead = (number(kept, name) if name in kept else math.inf for name in ("following", "writing"))
+        saves = Saves(number(kept, "last"), number(kept, "restart"), *ahead)
     return OpenOrder(
         **values_in(event, OpenOrder, *whose),
         ordered=time,
@@ -214,6 +248,7 @@ def open_order_of(event: Event) -> OpenOrder:
         vacate=whole(event, "vacate")
         if "vacate" in event
         else PROFILES.get(str(event.get("client")), PAPER).stops_before,
+        saves=saves,
     )
 
 

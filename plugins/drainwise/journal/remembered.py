@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from drainwise.estimate.run_times import RunTimes
+from drainwise.common.run_times import RunTimes
 from drainwise.journal.event import Event, Kind, moment, new_event, number, objects, text, values_in, whole
 from drainwise.journal.explain import identity_in
 from drainwise.journal.outcomes import OpenOrder

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from drainwise.systems.system import System, Timings
 
 if TYPE_CHECKING:
-    from drainwise.launch.backend import Backend, LaunchPlace
     from drainwise.pool.facts import Pool
     from drainwise.siteconfig import SiteConfig
 
@@ -69,31 +67,5 @@ class Local(System):
         """See `System`: a user's own pool, so lock and journal lie with it."""
         return directory or default_directory()
 
-    def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
-        """See `System`: on this machine, without the daemon and its leases."""
-        from drainwise.launch.this_machine.backend import open_backend
 
-        return open_backend(settings, options, place)
-
-
-class LocalBatch(System):
-    """The local batch system as the launcher knows it: its jobs are leases there."""
-
-    name = "local-batch"
-    account = "the login name"
-
-    def validation_tables(
-        self, account: str | None, directory: str | None
-    ) -> tuple[dict[str, object], dict[str, object]]:
-        """See `System`."""
-        table: dict[str, object] = {"directory": directory or default_directory()}
-        return {**table, "account": account} if account else table, {}
-
-    def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
-        """See `System`."""
-        from drainwise.local.launch_backend import open_backend
-
-        return open_backend({"directory": default_directory(), **settings}, options, place)
-
-
-SYSTEM, BATCH = Local(), LocalBatch()
+SYSTEM = Local()

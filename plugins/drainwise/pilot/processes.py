@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from drainwise.pilot.decide.payload import Payload
@@ -29,7 +29,8 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 _LAST_WAIT = 5.0
 _OTHERS_WAIT = 0.5
 _PAUSE = 0.01
-_MEMORY_EVERY = 5.0  # seconds between two looks at what payloads have in memory
+_LOOK_EVERY = 5.0  # seconds between two looks at what payloads have in memory and on disk
+_MOST_FILES = 10_000  # in a payload's directory; what more take is not known
 _NAME = "DRAINWISE_PAYLOAD"
 _PILOT = "DRAINWISE_PILOT"
 _FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG, errno.EISDIR, errno.ENOTDIR)
@@ -38,6 +39,7 @@ _FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG
 @dataclass
 class _Process:
     payload: Payload
+    place: str
     handle: subprocess.Popen[bytes]
     start: float
     stopped: str = ""
@@ -47,6 +49,14 @@ class _Process:
     usage: PayloadUsage | None = None
     memory: int = 0
     """Bytes that it and all below it had together at most, as far as somebody looked."""
+    work: int | None = 0
+    """Likewise of the files in its directory."""
+
+    def look_at_files(self) -> int | None:
+        """Look at the bytes in its directory; None: too many files, or one of the looks found so."""
+        found = _bytes_in(self.place)
+        self.work = None if found is None or self.work is None else max(self.work, found)
+        return found
 
     @property
     def pid(self) -> int:
@@ -64,7 +74,7 @@ class Processes:
         self._ended: list[EndedPayload] = []
         self._stopping: dict[str, _Process] = {}
         self._others: dict[int, Callable[[int], None]] = {}
-        self._memory_at = 0.0
+        self._look_at = 0.0
 
     def start(self, payload: Payload, now: float) -> None:
         """Start a payload in a directory of its own.
@@ -73,6 +83,33 @@ class Processes:
         Raises OSError for what is not: no space, no directory, no process.
         """
         place = _own_directory(f"{self._directory}/{PAYLOADS}", payload.name)
+        try:
+            handle = self._run(payload.command, payload, place)
+        except OSError as error:
+            if error.errno not in _FAULTS_OF_THE_PAYLOAD or not os.path.isdir(place):
+                raise
+            with contextlib.suppress(OSError), open(f"{place}/{STDERR}", "ab") as errors:
+                errors.write(f"{payload.command[0]}: {error.strerror}\n".encode("utf-8", "surrogateescape"))
+            code = NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
+            self._ended.append(EndedPayload(payload, code, now))
+            return
+        process = _Process(payload, place, handle, now)
+        self._by_name[payload.name] = self._by_pid[handle.pid] = process
+
+    def save(self, name: str, done: Callable[[int], None]) -> None:
+        """Run a payload's `checkpoint` where it runs itself; `done` gets its code when it has ended. Raises OSError."""
+        process = self._by_name.get(name)
+        if process is None or process.stopped:
+            return
+        handle = self._run(process.payload.checkpoint, process.payload, process.place)
+
+        def ended(code: int) -> None:
+            handle.returncode = code
+            done(code)
+
+        self.leave_alone(handle.pid, ended)
+
+    def _run(self, command: Sequence[str], payload: Payload, place: str) -> subprocess.Popen[bytes]:
         environment = {
             **self._environment,
             _NAME: payload.name,
@@ -81,26 +118,15 @@ class Processes:
             "DRAINWISE_PAYLOAD_DIRECTORY": place,
         }
         with open(f"{place}/{STDOUT}", "ab") as output, open(f"{place}/{STDERR}", "ab") as errors:
-            try:
-                handle = subprocess.Popen(
-                    payload.command,
-                    cwd=place,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=errors,
-                    preexec_fn=lead_group,  # noqa: PLW1509 - the pilot has one thread
-                )
-            except OSError as error:
-                if error.errno not in _FAULTS_OF_THE_PAYLOAD or not os.path.isdir(place):
-                    raise
-                with contextlib.suppress(OSError):
-                    errors.write(f"{payload.command[0]}: {error.strerror}\n".encode("utf-8", "surrogateescape"))
-                code = NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
-                self._ended.append(EndedPayload(payload, code, now))
-                return
-        process = _Process(payload, handle, now)
-        self._by_name[payload.name] = self._by_pid[handle.pid] = process
+            return subprocess.Popen(
+                command,
+                cwd=place,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                preexec_fn=lead_group,  # noqa: PLW1509 - the pilot has one thread
+            )
 
     def leave_alone(self, pid: int, gone: Callable[[int], None]) -> None:
         """Leave alone a child that is no payload (the payload command); `gone` gets its code when it has ended."""
@@ -118,7 +144,7 @@ class Processes:
 
     def reap(self, now: float) -> list[EndedPayload]:
         """Return the payloads that ended since the last call; kill those whose time for an orderly end is over."""
-        self._look_at_memory()
+        self._look()
         self._collect()
         for process in list(self._stopping.values()):
             late = now >= process.kill_at
@@ -133,11 +159,12 @@ class Processes:
             self._end_escaped()
         return ended
 
-    def _look_at_memory(self) -> None:
-        if time.monotonic() >= self._memory_at:
-            self._memory_at = time.monotonic() + _MEMORY_EVERY
+    def _look(self) -> None:
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _LOOK_EVERY
             for pid, process in self._by_pid.items():
                 process.memory = max(process.memory, memory_of_trees([pid], proportional=True))
+                process.look_at_files()
 
     def _collect(self) -> None:
         # A payload that is being stopped keeps its group for a while.
@@ -147,7 +174,10 @@ class Processes:
                 self._others.pop(ended.pid, _nobody)(ended.code)
                 continue
             process.code = process.handle.returncode = ended.code
-            process.usage = PayloadUsage(round(ended.cpu_seconds, 3), max(ended.peak_bytes, process.memory))
+            memory, left = max(ended.peak_bytes, process.memory), process.look_at_files()
+            process.usage = PayloadUsage(
+                *(round(ended.cpu_seconds, 3), memory, ended.read_bytes, ended.written_bytes), process.work, left
+            )
             if not process.stopped:
                 self._end(process)
 
@@ -192,6 +222,22 @@ class Processes:
         for known in (self._by_name, self._by_pid, self._stopping, self._others):
             known.clear()
         return kill_all_below(_LAST_WAIT)
+
+
+def _bytes_in(directory: str) -> int | None:
+    """Return the bytes of the files at and below a payload's directory, but for what it printed; None: too many."""
+    total, seen, left = 0, 0, [directory]
+    while left:
+        with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+                elif entry.name not in {STDOUT, STDERR}:
+                    total += entry.stat(follow_symlinks=False).st_size
+                if seen > _MOST_FILES:
+                    return None
+    return total
 
 
 def _kill(pid: int) -> None:

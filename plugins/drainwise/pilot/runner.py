@@ -10,6 +10,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 from drainwise.common.wake import Wake
@@ -19,7 +20,14 @@ from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, ren
 from drainwise.pilot.decide.lease import LEASE, Lease, ReturnedCores, SiteOrders
 from drainwise.pilot.decide.payload import Backlog
 from drainwise.pilot.decide.settings import PilotSettings
-from drainwise.pilot.decide.workload import RestingValues, Workload, report_of, running_since
+from drainwise.pilot.decide.workload import (
+    Checkpoint,
+    RestingValues,
+    RunningPayload,
+    Workload,
+    report_of,
+    running_since,
+)
 from drainwise.pilot.lease_record import ExitReport, LeaseRecord
 from drainwise.pilot.processes import Processes
 from drainwise.pilot.queues.records import EndedPayload, PayloadQueue
@@ -71,6 +79,7 @@ class PilotRunner:
         self._idle_since: float | None = None
         self._poll_at = self._heartbeat_at = self._start_at = now
         self._published = 0
+        self._saves_asked: dict[str, int] = {}
         self._resting = RestingValues(settings.rest)
         self._why = "the pilot failed"
 
@@ -98,6 +107,7 @@ class PilotRunner:
         changed = move_overdue(self.workload, now, self._estimates) or changed
         changed = self._settle(now) or changed
         decision = self._decide(now)
+        self._save(now)
         changed = self._act(decision, now) or changed or self._unsaid or now >= self._heartbeat_at
         why = decision.why_done if decision.done else self._idle(now)
         # Cores whose payload another pilot took first get the next one at once: stated as idle they would cost least.
@@ -213,6 +223,33 @@ class PilotRunner:
             self._again = True  # ends have moved, and with them the time to wake up
         return started
 
+    def _save_at(self, running: RunningPayload) -> float | None:
+        """Return when the payload's work is to be saved, so that it is done before it is stopped; None: not at all."""
+        by, payload = self._orders.checkpoint_by, running.payload
+        if by is None or not payload.checkpoint or self._saves_asked.get(payload.name) == by:
+            return None
+        return by - self._settings.margin - payload.checkpoint_seconds
+
+    def _save(self, now: float) -> None:
+        """Run the commands that save the payloads' work as late as the site's order allows; a report follows each."""
+        for running in self.workload.running.values():
+            if (moment := self._save_at(running)) is not None and now >= moment:
+                payload = running.payload
+                self._saves_asked[payload.name] = self._orders.checkpoint_by or 0
+                try:
+                    self._processes.save(payload.name, partial(self._saved, running, now))
+                except OSError as error:
+                    self._log(f"payload {payload.name} is not saved: {error.strerror or type(error).__name__}")
+
+    def _saved(self, running: RunningPayload, begun: float, code: int) -> None:
+        """Take in that the command has ended with this code."""
+        payload = running.payload
+        if code:
+            self._log(f"payload {payload.name} is not saved: its checkpoint command ended with {code}")
+        elif payload.name in self.workload.running:
+            self.workload.save(payload.name, Checkpoint(begun, None, payload.checkpoint_seconds))
+            self._unsaid = True
+
     def _idle(self, now: float) -> str:
         """Say why a pilot in which nothing runs waits no longer; "" while it does."""
         if self.workload.running or self._again:
@@ -245,7 +282,8 @@ class PilotRunner:
         now = self._clock.now()
         idle_until = None if self._idle_since is None else self._idle_since + self._settings.idle_limit
         paused = self._start_at if self._start_at > now else None
-        times = (self._poll_at, self._heartbeat_at, wake, self._processes.next_kill, idle_until, paused)
+        saves = (self._save_at(running) for running in self.workload.running.values())
+        times = (self._poll_at, self._heartbeat_at, wake, self._processes.next_kill, idle_until, paused, *saves)
         until = now if self._again else _SLACK + min(moment for moment in times if moment is not None)
         self._again = False
         return until

@@ -7,6 +7,8 @@ from drainwise.facts.errors import PoolUnreachable
 CLOCKS_DIFFER = 30
 """Seconds that the clocks of two machines may differ."""
 
+WRONG_CLOCK = "this machine's clock is"
+"""The error for a wrong clock begins so."""
 
 _HELD_UP = 120  # s; a busy daemon takes a message in that much after it was sent
 
@@ -34,5 +36,5 @@ def require_same_clock(said: float, begun: float, ended: float, whose: str) -> N
 def wrong_clock(how: str, whose: str) -> PoolUnreachable:
     """Return the error for a clock that is so (`40 s ahead of`) beside another."""
     return PoolUnreachable(
-        f"this machine's clock is {how} {whose}: deadlines would be wrong; synchronise the clocks (chrony, ntpd)"
+        f"{WRONG_CLOCK} {how} {whose}: deadlines would be wrong; synchronise the clocks (chrony, ntpd)"
     )

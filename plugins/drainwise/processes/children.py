@@ -19,12 +19,15 @@ class Ended(NamedTuple):
     """A child that has been reaped, with its status as wait() has it.
 
     cpu_seconds: its own and of what it waited for; peak_bytes: the largest resident memory of any one of these.
+    read_bytes, written_bytes: of theirs from storage and to it, of one that leads its group; None: not known.
     """
 
     pid: int
     status: int
     cpu_seconds: float
     peak_bytes: int
+    read_bytes: int | None = None
+    written_bytes: int | None = None
 
     @property
     def code(self) -> int:
@@ -49,10 +52,21 @@ def ended_children(leads_group: Callable[[int], bool], wait: bool = False) -> It
     options = os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)
     with suppress(ChildProcessError):
         while (found := os.waitid(os.P_ALL, 0, options)) is not None:
+            storage: tuple[int, ...] = ()
             if leads_group(found.si_pid):
                 kill_group(found.si_pid, signal.SIGKILL)
+                storage = _storage_of(found.si_pid)
             pid, status, used = os.wait4(found.si_pid, 0)
-            yield Ended(pid, status, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+            yield Ended(pid, status, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, *storage)
+
+
+def _storage_of(pid: int) -> tuple[int, ...]:
+    """Return the bytes that a process and what it waited for read from storage and wrote there; () if not known."""
+    try:
+        rows = dict(row.split(b": ") for row in read_proc(f"/proc/{pid}/io").splitlines())
+        return int(rows[b"read_bytes"]), int(rows[b"write_bytes"])
+    except (OSError, ValueError, KeyError):
+        return ()
 
 
 def memory_of_trees(pids: Iterable[int], proportional: bool) -> int:

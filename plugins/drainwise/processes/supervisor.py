@@ -174,7 +174,7 @@ class Supervision:
 
     def _ends(self, wait: bool = False) -> Iterator[tuple[int, int, float, float]]:
         """Reap what has ended: its pid, its status as wait() has it, the seconds it ran, and its CPU seconds."""
-        for pid, status, used, _ in ended_children(lambda _: True, wait):
+        for pid, status, used, *_ in ended_children(lambda _: True, wait):
             child = self._children.pop(pid)
             child.process.returncode = status  # or its class would wait for it, too
             seconds = time.monotonic() - child.began

@@ -208,6 +208,7 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
         rule += f"{client.name} stops by itself {duration(client.stops_before)} before its deadline; "
     elif client.name != PAPER.name:
         rule += f"{client.name} drains; " if client.drains else f"{client.name} goes on until SIGTERM; "
+    rule += "it is requeued then; " if pilot.lead is not None else ""
     if option.kind == COMMIT:
         return f"{rule}cut in {back}, right after its next checkpoint: {waste} idle until then or lost"
     if candidate.remaining is None and candidate.standing == OBSERVED and option.kind != KILL:

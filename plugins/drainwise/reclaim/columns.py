@@ -43,6 +43,15 @@ class ClaimedValues(NamedTuple):
     add_final_exp_waste: float
 
 
+class Saves(NamedTuple):
+    """What a pilot has saved, as `Columns` has it: last, restart, following (next_save) and writing."""
+
+    last: float
+    restart: float
+    following: float
+    writing: float
+
+
 @dataclass(frozen=True)
 class Columns:
     """The batch system's facts and the claimed values of `ClaimedValues`, in its units; 0 for a pilot not believed.
@@ -54,7 +63,7 @@ class Columns:
     saved: until when its work is saved, UNIX s, its start where it is not: by its batch system, or by itself. restart:
     core-seconds to begin again from there. next_save: when the next save should begin, UNIX s; infinite where that is
     not known. writing: s that one on demand takes, infinite where it makes none. billed: what the site bills for each
-    core, with all that the pilot holds.
+    core, with all that the pilot holds. least_grace: its share of `ReclaimSettings.min_grace`, s.
     heartbeat: of its report. seen: its node saw what a kill loses, and nothing else is known. curve: time, idle and
     lost core-seconds of each point of `pilotad.waste_curve`, one row after the other, NaN where it states none.
     """
@@ -82,6 +91,7 @@ class Columns:
     next_save: Real
     writing: Real
     billed: Real
+    least_grace: Real
     curve: Real
 
     def __len__(self) -> int:
@@ -176,21 +186,27 @@ def _with_bounds(it: Columns, now: int) -> Columns:
     return dataclasses.replace(it, priority_factor=priority, **_bounded(it, it.cores, it.started, it.lease_end, now))
 
 
-def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> tuple[float, float, float, float]:
-    """Return the four values of what is saved; report: what it says, None where that is not believed.
+def saves_of(pilot: Pilot, now: int, heartbeat_limit: int) -> Saves | None:
+    """Return what a pilot has saved at `now` (UNIX s), None where it is not known to save anything."""
+    found = _saves(pilot, pilot.report if _stated(pilot, now, heartbeat_limit)[1] else None, now)
+    return None if found == (pilot.started, 0, math.inf, math.inf) else found
+
+
+def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> Saves:
+    """Return what is saved; report: what it says, None where that is not believed.
 
     What the batch system tells of the next save is for a job that goes on until it has saved.
     """
     nothing = report is None or (report.last_checkpoint is report.next_checkpoint is report.checkpoint_seconds is None)
     if nothing and pilot.saved is pilot.next_save is None:  # as of most
-        return float(pilot.started), 0.0, math.inf, math.inf
+        return Saves(float(pilot.started), 0.0, math.inf, math.inf)
     said = report.last_checkpoint if report is not None else None
     saved = max(pilot.started, min(now, max(pilot.saved or 0, said or 0)))
     following, writing, restart = pilot.next_save, None, None
     if report is not None:
         following = following if report.next_checkpoint is None else report.next_checkpoint
         writing, restart = report.checkpoint_seconds, report.restart_cost if said is not None else None
-    return (
+    return Saves(
         float(saved),
         float(min(restart or 0, pilot.cores * max(0, saved - pilot.started))),
         math.inf if following is None or following < now else float(following),
@@ -201,6 +217,16 @@ def _saves(pilot: Pilot, report: PilotReport | None, now: int) -> tuple[float, f
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 _NO_CURVE = (math.nan,) * 3 * MOST_POINTS
 _DTYPES: dict[Any, type] = {"Whole": int, "Real": float, "Mask": bool}
+
+
+def _least_grace(pilot: Pilot, is_believed: bool, settings: ReclaimSettings) -> int:
+    """Return the least time that it has to drain, s: the lead of its warning where it is requeued and says nothing.
+
+    Not where the deadline is fixed, so that no other is to be found.
+    """
+    if pilot.lead is None or is_believed or settings.min_grace == settings.grace:
+        return settings.min_grace
+    return min(settings.min_grace, pilot.lead)
 
 
 def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> tuple[Any, ...]:
@@ -225,5 +251,6 @@ def _row(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) ->
         values is not _NO_CLAIMS and not is_believed,
         *_saves(pilot, report, now),
         settings.billing.each_core(pilot),
+        float(_least_grace(pilot, is_believed, settings)),
         tuple(value for point in whole for value in point) or _NO_CURVE,
     )

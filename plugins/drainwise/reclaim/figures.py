@@ -177,7 +177,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
     # It knows of the order late, and the batch system begins to end it early: both times come on top.
     on_top = it.vacate + settings.order_latency
-    soonest = at_least(now + settings.min_grace + on_top, now + settings.notice)
+    soonest = at_least(now + it.least_grace + on_top, now + settings.notice)
     if settings.need_left is not None:
         limit = at_most(limit, at_least(now + settings.need_left, soonest))
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
@@ -318,13 +318,15 @@ def wasted_after_save(it: Columns, now: int, stopped: Real) -> Quantity:
     """Return what each wastes that is stopped then (UNIX s) and saves before; infinite for who does not.
 
     Its cores are taken to write for as long as that takes on demand, and what idles until then idles as it drains. What
-    it does after its last save is lost. That the save does not come is a part of it.
+    it does after its last save is lost: where its payloads save one after the other, those that did so first have gone
+    on for as long as they had more unsaved than the last one. That the save does not come is a part of it.
     """
     writing, period, late = _saves(it)
     ready = stopped - late - writing - it.next_save
     by_itself, asked = ready >= 0, now + it.writing + _LEAST_LATE <= stopped
     after = where(by_itself, where(by_itself, ready, 0.0) % where(by_itself, period, 1.0) + late, math.inf)
-    after = at_most(after, where(asked, float(_LEAST_LATE), math.inf))
+    apart = where(it.believed, at_most(it.add_uncom_time, it.cores * at_least(it.last_job_start - it.saved, 0)), 0.0)
+    after = at_most(after + apart / it.cores, where(asked, float(_LEAST_LATE), math.inf))
     idle = where(it.believed & _negated(it.draining), claims_of(it).cut_waste(now, stopped)[0], 0.0)
     killed = lost_by_kill(it, stopped)
     lost = at_most(it.cores * (writing + after) + it.restart, killed)

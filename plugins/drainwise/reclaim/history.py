@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from drainwise.estimate.run_times import RunTimes
+from drainwise.common.run_times import RunTimes
 from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot

@@ -1,4 +1,4 @@
-"""Name the reasons for which a pilot is spared: by code, which programs read; docs/agent.md has the table."""
+"""Name the reasons for which a pilot is spared: by code, which programs read; docs/troubleshoot.md has the table."""
 
 from __future__ import annotations
 

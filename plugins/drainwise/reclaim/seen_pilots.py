@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from drainwise.estimate.run_times import Kind, RunTimes
+from drainwise.common.run_times import Kind, RunTimes
 from drainwise.facts.units import duration
 from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import PilotReport

@@ -53,6 +53,9 @@ FORMER: Mapping[str, Mapping[str, str]] = {
 }
 """What counts in place of a key that went, by section and key; all keys of a section without any."""
 
+_RENAMED = {("slurm", "vacate", "cancel"): "at_deadline = end", ("slurm", "vacate", "requeue"): ""}
+"""What a line of former releases is read as for one more: a line of [reclaim], "" for what is so without it."""
+
 Written = dict[str, dict[str, WrittenValue]]
 """The values as they stand in the file, by section and key."""
 
@@ -66,7 +69,7 @@ def written_values(file: str, content: str) -> tuple[Written, list[Configuration
     """
     written: Written = {}
     faults: list[ConfigurationError] = []
-    former = list[str]()
+    former, renamed = list[str](), dict[str, WrittenValue]()
     section: str | None = ""
     for number, raw in enumerate(content.split("\n"), 1):
         line = raw.strip(" \t\r")
@@ -91,9 +94,18 @@ def written_values(file: str, content: str) -> tuple[Written, list[Configuration
             why = FORMER[section].get(name, _AS_BY_DEFAULT)
             former.append(f"{file}, line {number}: [{section}] {name} is read no more: {why}")
             continue
+        now = _RENAMED.get((section, name, _without_comment(line.partition("=")[2])))
+        if now is not None:
+            cure = f"write `{now}` in [reclaim] in its place" if now else "leave it out"
+            former.append(f"{file}, line {number}: [{section}] {name} is read for this release alone: {cure}")
+            key, _, value = now.partition(" = ")
+            renamed |= {key: WrittenValue(value, number)} if key else {}
+            continue
         fault = _take(file, written, section, line, number)
         if fault is not None:
             faults.append(fault)
+    if renamed:
+        written["reclaim"] = {**renamed, **written.get("reclaim", {})}
     return written, faults, tuple(former)
 
 

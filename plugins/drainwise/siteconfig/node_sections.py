@@ -48,9 +48,7 @@ class NodeFacts:
     cpufactor_lrms: Decimal | None = optional(
         decimal("0.000001", "1000"), "1.15", "the batch system's normalisation of time; 1 is the reference machine"
     )
-    wall_limit: int | None = optional(
-        duration("1m", "365d"), "3d", "longest elapsed time of a job; also the end of a pilot's lease on its node"
-    )
+    wall_limit: int | None = optional(duration("1m", "365d"), "3d", "longest elapsed time of a job, and of a lease")
     cpu_limit_per_core: int | None = optional(
         duration("1m", "365d"), "3d", "CPU time limit of a job for each of its cores"
     )
@@ -58,7 +56,7 @@ class NodeFacts:
     scratch_limit: int | None = optional(
         size("1MB", "1000TB"),
         "20GB",
-        "most scratch space of a job; where its batch system gives it less, or its disk is smaller, that counts",
+        "most scratch space of a job, where it has no less",
     )
     jobslots: int | None = optional(integer(1, 100000), "24", "job slots of a node")
     shutdown_command: str | None = optional(
@@ -73,8 +71,7 @@ class FeaturesSection(NodeFacts):
     url: str | None = optional(
         url(),
         "https://%h:8443",
-        "where `drainwise features serve` serves the jobs' trees, %h: the node's name; jobs get URLs with a token each,"
-        " not paths",
+        "jobs get URLs there in place of paths; %h: the node's name",
     )
     certificate: str = key(
         path(), "/etc/grid-security/hostcert.pem", "of a node that serves an https url itself: its certificate, PEM"
@@ -95,7 +92,7 @@ class KindSection(NodeFacts):
     feature: str | None = optional(
         patterns(),
         "fast",
-        "a feature of the node in Slurm; on HTCondor an attribute of its slots that is true, or NAME=VALUE",
+        "a feature in Slurm; on HTCondor an attribute of slots that is true, or NAME=VALUE",
     )
 
     def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
@@ -109,10 +106,10 @@ class NodeSection:
     """Places on the nodes of a batch system: the same keys in the section of each."""
 
     python: str = key(path(100), "/usr/bin/python3", "the nodes' Python, 3.9 or later")
-    library_dir: str = key(path(), "/usr/share/drainwise", "directory on the nodes that holds the drainwise package")
-    libexec_dir: str = key(path(), "/usr/libexec/drainwise", "directory on the nodes for drainwise's own programs")
-    node_file: str = key(path(), "/etc/drainwise/node.conf", "settings on the nodes for drainwise's own programs")
-    state_dir: str = key(path(), "/var/lib/drainwise", "directory on the nodes where a planned shutdown is noted")
+    library_dir: str = key(path(), "/usr/share/drainwise", "the drainwise package on nodes")
+    libexec_dir: str = key(path(), "/usr/libexec/drainwise", "drainwise's own programs on nodes")
+    node_file: str = key(path(), "/etc/drainwise/node.conf", "their settings")
+    state_dir: str = key(path(), "/var/lib/drainwise", "where a node notes a planned shutdown")
 
 
 @dataclass(frozen=True)
@@ -126,8 +123,7 @@ class HTCondorSection(NodeSection):
     slot_update_interval: int | None = optional(
         duration("1s", "1h"),
         "5m",
-        "how often a node sends all slots to the collector (UPDATE_INTERVAL); left out: five cron_period, at most 5m;"
-        " half of it where its release sends nothing in between; with partial_return cron_period, or 30s",
+        "UPDATE_INTERVAL of the startd; left out: as docs/htcondor.md says",
     )
     site_prepare_hook: str | None = optional(
         path(100),
@@ -140,8 +136,7 @@ class HTCondorSection(NodeSection):
     retirement: int | None = optional(
         duration("0s", "365d"),
         "0s",
-        "how long after its start a job may go on when its slot is preempted without an order;"
-        " left out: the node's own MAXJOBRETIREMENTTIME stays",
+        "MAXJOBRETIREMENTTIME of jobs without an order; left out: the node's own stays",
     )
     negotiator_policy: str = key(
         choice("none", "least-waste"), "none", "least-waste: the negotiator itself preempts where the least is lost"
@@ -149,12 +144,12 @@ class HTCondorSection(NodeSection):
     defrag: str = key(
         choice("no", "yes"),
         "no",
-        "yes: condor_defrag drains the nodes whose pilots waste least, and a drained node's jobs get [reclaim] grace",
+        "yes: condor_defrag drains the nodes whose pilots waste least",
     )
     partial_return: str = key(
         choice("no", "yes"),
         "no",
-        "yes: a running pilot may return some of its cores, which a second slot of its node hands out to other jobs",
+        "yes: a running pilot may return some of its cores, which a second slot hands out",
     )
     max_vacate_time: int | None = optional(
         duration("1s", "1d"),
@@ -190,30 +185,20 @@ class SlurmSection(NodeSection):
     scratch_dir: str | None = optional(
         path(),
         "/scratch",
-        "directory of the jobs' scratch space, whose size is published; left out: the live cluster's TmpFS",
+        "the jobs' scratch space; left out: the live cluster's TmpFS",
     )
     container_bind: str = key(
         choice("no", "yes"),
         "no",
-        "yes: APPTAINER_BIND and SINGULARITY_BIND of each job name its directories, so that its containers see them",
+        "yes: containers of a job see its directories (APPTAINER_BIND, SINGULARITY_BIND)",
     )
-    prolog_time_limit: int = key(
-        duration("2s", "30s"), 10, "a prolog, task prolog or epilog that takes longer gives up; the job runs without"
-    )
-    agent_period: int = key(
-        duration("1s", "1h"), 30, "how often a node publishes what its pilots report and tells them what the site wants"
-    )
+    prolog_time_limit: int = key(duration("2s", "30s"), 10, "a hook that takes longer gives up; the job runs without")
+    agent_period: int = key(duration("1s", "1h"), 30, "how often a node publishes reports and writes notices")
     command_timeout: int = key(duration("1s", "1m"), 5, "how long one of Slurm's commands may take")
     transport: str = key(
         choice("auto", "commands", "pyslurm"),
         "auto",
-        "what the reclaim agent asks for the jobs by: Slurm's commands, or pyslurm, which auto takes where it is"
-        " installed for this release of Slurm",
-    )
-    vacate: str = key(
-        choice("requeue", "cancel"),
-        "requeue",
-        "what an order to end at once does; at a later deadline Slurm itself ends the job (TIMEOUT)",
+        "how the agent asks for jobs; auto: pyslurm where it fits this Slurm, else commands",
     )
     native_preemption: str = key(
         choice("no", "yes"), "no", "yes: Slurm's own preemption takes the pilots with the least waste"
@@ -221,7 +206,7 @@ class SlurmSection(NodeSection):
     release: Decimal | None = optional(
         decimal("22.05", "99.12"),
         "24.11",
-        "Slurm's release: what only some releases know stands in the rendered lines; left out: the live cluster's",
+        "Slurm's release, for rendering; left out: the live cluster's",
     )
 
     def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:
@@ -240,5 +225,5 @@ class LocalSection:
     partial_return: str = key(
         choice("no", "yes"),
         "no",
-        "yes: the agent may ask a running pilot for some of its cores, which go to other jobs while it goes on",
+        "yes: the agent may ask a running pilot for some of its cores",
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.clients import PAPER, PROFILES
-from drainwise.facts.scope_rules import Scope, ScopeRules
+from drainwise.facts.scope_rules import END, REQUEUE, Scope, ScopeRules
 from drainwise.facts.units import format_duration
 from drainwise.pool.billing import CORES
 from drainwise.pool.identity import IdentityRules, Rule
@@ -48,6 +48,7 @@ from drainwise.siteconfig.node_sections import (
 
 _LOOPBACK = "127.0.0.1"
 _PILOTS, _COUNT, _NO_OR_YES = client_conditions(), integer(1, 10_000_000), choice("no", "yes")
+_AT_DEADLINE = choice(END, REQUEUE)
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,13 @@ class MetricsSection:
     port: int | None = optional(
         integer(1024, 65535),
         "9877",
-        "the agent serves its metrics there over HTTP; left out: it does not",
+        "the agent serves its metrics there; left out: it does not",
     )
-    address: str = key(ip_address(), _LOOPBACK, "address of this machine's loopback on which it serves them")
+    address: str = key(ip_address(), _LOOPBACK, "loopback address for that")
     textfile: str | None = optional(
         path(),
         "/var/lib/prometheus/node-exporter/drainwise.prom",
-        "the agent writes its metrics there after each cycle, for node_exporter's textfile collector",
+        "the agent writes its metrics there, for node_exporter",
     )
 
     def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
@@ -79,7 +80,7 @@ class PageSection:
     directory: str | None = optional(
         path(), "/var/lib/drainwise-page", "the agent writes them there; left out: it does not"
     )
-    pilots: int = key(integer(1, 5000), 200, "most pilots that the page shows; the others are counted")
+    pilots: int = key(integer(1, 5000), 200, "most pilots that the page shows")
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class ClientsSection:
     glideinwms: str | None = optional(
         _PILOTS,
         "job.GLIDEIN_Factory=*",
-        "glideins of glideinWMS: they drain; they end payloads 30 min before the time shown, which is so much later",
+        "glideins of glideinWMS: they drain; the time shown is 30 min later, since they stop so long before it",
     )
     paper: str | None = optional(
         _PILOTS, "account=group_pilots.*", "pilots that read .site.ad or the shutdown files, and drain"
@@ -142,6 +143,7 @@ class ScopeSection:
     jobs: str | None = optional(_PILOTS, "partition=scavenge", "which jobs these are")
     min_age: int | None = optional(duration("0s", "1d"), "10m", "a job younger than this gets no order")
     multi_node: str = key(_NO_OR_YES, "no", "yes: a job of several nodes that reports nothing may be ordered, as one")
+    at_deadline: str | None = optional(_AT_DEADLINE, REQUEUE, "as [reclaim] at_deadline, for these jobs")
 
     def contradictions(self, site: object) -> Iterator[Contradiction]:  # noqa: ARG002
         """See `Contradiction`."""
@@ -153,13 +155,11 @@ class ScopeSection:
 class PilotSection:
     """The use of a pilot's report."""
 
-    heartbeat_limit: int = key(
-        duration("1m", "7d"), 3600, "how seldom a pilot may report; the paper asks for once an hour at least"
-    )
+    heartbeat_limit: int = key(duration("1m", "7d"), 3600, "a pilot reports at least so often")
     heartbeat_slack: int = key(
         duration("0s", "1d"),
         600,
-        "how late a report may reach the pool beyond that; one that is older than both has lost its protection",
+        "time for a report to reach the pool; one older than both together is stale",
     )
 
     @property
@@ -176,15 +176,15 @@ class ObserverSection:
     payloads: str | None = optional(
         payload_patterns(),
         "cms=cmsRun",
-        "processes that are payloads: the name of a client, and a part of their command line; several with commas",
+        "processes that are payloads: client=part of their command line",
     )
     checkpoints: str | None = optional(
         file_patterns(),
         "*.ckpt, restart/*.h5",
-        "files that jobs of Slurm save their work in, below their WorkDir: the newest one tells when a silent job did",
+        "on Slurm: checkpoint files below a silent job's WorkDir",
     )
     contradictory_after: int = key(
-        duration("10s", "1d"), 600, "a report is contradictory when its node has seen for so long that it cannot be so"
+        duration("10s", "1d"), 600, "a report that its node has not seen confirmed for so long is contradictory"
     )
 
 
@@ -205,64 +205,65 @@ class ReclaimSection:
     exempt: str | None = optional(
         _PILOTS, "account=operations or user=root", "which running jobs are never ordered; it wins"
     )
+    at_deadline: str | None = optional(
+        _AT_DEADLINE,
+        REQUEUE,
+        "requeue: on Slurm a job that may be requeued waits again, with its time limit; end: it has ended; left out: it"
+        " is requeued only where it is ended at once",
+    )
     horizon: int = key(
         duration("0s", "30d"),
         7200,
-        "the cores must be back within this; a way to end a pilot that takes longer is none",
+        "cores must be free within this time; slower options are not considered",
     )
     grace: int = key(duration("5s", "30d"), 7200, "longest time between the order to leave and its deadline")
     max_grace: int = key(duration("5s", "30d"), 86400, "longest time a pilot may get, whatever it says")
     min_grace: int = key(
         duration("0s", "30d"),
         300,
-        "shortest time that a pilot has to drain, as far as grace and horizon let it; its deadline lies where the least"
-        " should be wasted",
+        "shortest time that a pilot has to drain, where grace and horizon allow it",
     )
     margin: int = key(
-        duration("0s", "1d"), 900, "time a pilot gets beyond what it says it needs; without it, it counts as cut"
+        duration("0s", "1d"), 900, "time added to the remaining time that a pilot reports, before its deadline"
     )
     drain_only: str = key(
         choice("yes", "no"),
         "yes",
-        "yes: a pilot that must leave gets a deadline, min_grace ahead or more, and the batch system ends what is still"
-        " there then; no: it may also be ended at once, where that wastes less",
+        "yes: an ordered pilot always has time to drain; no: it may be ended at once, where that wastes less",
     )
     waiting_cost: Decimal = key(
         decimal("0", "1000"),
         Decimal("0.5"),
         "with policy = open-need: wasted core-hours that a core-hour of waiting is worth",
     )
-    stuck_after: int = key(
-        duration("10s", "30d"), 14400, "a pilot in which its node saw no payload for so long is named as stuck"
-    )
-    min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
+    stuck_after: int = key(duration("10s", "30d"), 14400, "a pilot without a payload for so long is stuck")
+    min_age: int = key(duration("0s", "1d"), 60, "a younger pilot gets no order")
     time_to_start: int = key(
         duration("1s", "1d"),
         180,
-        "time that jobs get to start on cores that came back for them: a few cycles of the scheduler",
+        "time for jobs to start on cores that came back for them",
     )
     max_cores_per_cycle: int = key(_COUNT, 512, "most cores that one cycle orders back")
     max_cores_per_user_per_cycle: int = key(_COUNT, 128, "most cores that one cycle takes from one user")
-    max_cores_per_user_per_hour: int = key(_COUNT, 1024, "most cores that are taken from one user within any hour")
+    max_cores_per_user_per_hour: int = key(_COUNT, 1024, "most cores taken from one user within an hour")
     extra_cores: str = key(
         integer_or("auto", 0, 10000000),
         "auto",
-        "cores beyond those that facts take that a user's own reports may cost it within any hour, where that wastes"
-        " less; auto: the larger of its largest pilot and a quarter of what facts take",
+        "cores that a user's own reports may cost it within an hour, beyond what facts take; auto: its largest pilot,"
+        " or a quarter of that",
     )
     reports_compete: str = key(
         choice("user", "account", "site"),
         "user",
-        "whose reports may move orders to each other's pilots: one user's alone, those of an account, or all",
+        "within whom reports decide which pilots go",
     )
     billing: str = key(
         billing_weights(),
         CORES,
-        "what the waste of a job counts when jobs are compared: cores, or weights of all that it holds, as in Slurm's"
-        " TRESBillingWeights",
+        "how jobs compare: by cores, or by weights as in Slurm's TRESBillingWeights",
     )
-    max_gpus_per_user_per_hour: int = key(_COUNT, 10000000, "most GPUs that are taken from one user within any hour")
-    max_cores_per_hour: int = key(_COUNT, 10000000, "most cores that are taken from all users together within any hour")
+    max_gpus_per_user_per_hour: int = key(_COUNT, 10000000, "most GPUs taken from one user within an hour")
+    max_cores_per_hour: int = key(_COUNT, 10000000, "most cores taken from all users within an hour")
 
     def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:
         """See `Contradiction`."""
@@ -294,15 +295,14 @@ class JournalSection:
     """The journal of decisions, orders and outcomes; `drainwise explain` and `drainwise report` read it."""
 
     file: str | None = optional(
-        path(), "/var/log/drainwise/journal", "the journal; left out: an agent that acts keeps one in [agent] state_dir"
+        path(), "/var/log/drainwise/journal", "left out: an agent that acts keeps one in [agent] state_dir"
     )
-    max_size: int = key(size("100kB", "10GB"), 64_000_000, "a file that has grown to this is moved on, a new one begun")
-    keep: int = key(integer(1, 1000), 8, "how many files are kept besides the one that is written")
+    max_size: int = key(size("100kB", "10GB"), 64_000_000, "size at which a new file is begun")
+    keep: int = key(integer(1, 1000), 8, "older files that are kept")
     view: str = key(
         choice("owner", "all", "no"),
         "owner",
-        "who may read what `explain` shows of one user's pilots, without the journal's rights: the user of that name on"
-        " this machine, all, or nobody",
+        "who may read what `explain` shows of a user's pilots without the journal's rights",
     )
 
 
@@ -310,12 +310,10 @@ class JournalSection:
 class AgentSection:
     """The reclaim agent as a service: `drainwise reclaim --loop`."""
 
-    act: str = key(_NO_OR_YES, "no", "no: a dry run, decide and say, give no order; --act is a yes as well")
+    act: str = key(_NO_OR_YES, "no", "no: a dry run; --act is a yes as well")
     period: int = key(duration("1s", "1d"), 60, "from the beginning of one cycle to that of the next")
-    kill_switch: str = key(
-        path(), "/etc/drainwise/kill-switch", "while this file is there, the agent decides and says but gives no order"
-    )
-    state_dir: str = key(path(), "/var/lib/drainwise", "directory of the lock that keeps a second agent from acting")
+    kill_switch: str = key(path(), "/etc/drainwise/kill-switch", "while this file exists, no order is given")
+    state_dir: str = key(path(), "/var/lib/drainwise", "directory of the agent's lock and requests")
     command: str = key(path(), "/usr/bin/drainwise", "the drainwise command on the machine of the agent")
     condor_master: str = key(
         _NO_OR_YES, "no", "yes: condor_master starts the agent on the central manager, instead of systemd"
@@ -331,7 +329,7 @@ class SiteConfig:
 
     kinds: the kinds of nodes by name, in the file's order.
     others: the sections of batch systems of installed packages, by name: a dataclass as the system says, or text.
-    former: a sentence for each key in the file that is read no more.
+    former: a sentence for each key in the file that is read no more, or will not be.
     """
 
     file: str = ""
@@ -354,14 +352,20 @@ class SiteConfig:
     former: tuple[str, ...] = ()
 
     @property
+    def preempt_mode(self) -> str:
+        """What becomes of a Slurm job that is ended at once, in the word of Slurm's PreemptMode."""
+        return "CANCEL" if self.reclaim.at_deadline == END else "REQUEUE"
+
+    @property
     def scope(self) -> ScopeRules:
         """Which running jobs may be ordered."""
         scopes = tuple(
-            Scope(name, one.jobs, one.min_age, one.multi_node == "yes")
+            Scope(name, one.jobs, one.min_age, one.multi_node == "yes", one.at_deadline)
             for name, one in self.scopes.items()
             if one.jobs is not None
         )
-        return ScopeRules(self.reclaim.preemptible or "", self.reclaim.exempt or "", scopes)
+        its = self.reclaim
+        return ScopeRules(its.preemptible or "", its.exempt or "", scopes, its.at_deadline)
 
 
 SECTIONS: dict[str, type[Any]] = {

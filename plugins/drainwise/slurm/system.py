@@ -7,7 +7,7 @@ import os
 import pwd
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from drainwise.facts.client_rules import SLURM_KEYS
@@ -17,7 +17,6 @@ from drainwise.systems.system import System, Timings
 if TYPE_CHECKING:
     from drainwise.doctor.facts import BatchFacts
     from drainwise.install.rendered_tree import RenderedFile
-    from drainwise.launch.backend import Backend, LaunchPlace
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
@@ -109,12 +108,6 @@ class Slurm(System):
         from drainwise.slurm.setup.machine_facts import batch_facts
 
         return batch_facts(site, _user_name())
-
-    def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
-        """See `System`."""
-        from drainwise.slurm.launch.backend import open_backend
-
-        return open_backend(settings, options, place)
 
 
 def _user_name() -> str:

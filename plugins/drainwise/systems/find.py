@@ -16,15 +16,9 @@ T = TypeVar("T")
 GROUP = "drainwise.systems"
 FALLBACK = "local"
 """The one that needs nothing of the machine."""
-OWN = {
-    "htcondor": "htcondor:SYSTEM",
-    "slurm": "slurm:SYSTEM",
-    "sge": "sge:SYSTEM",
-    "local-batch": "local:BATCH",
-    FALLBACK: "local:SYSTEM",
-}
-"""The built-in ones, in the order in which `--pool auto` looks: ROOM:OBJECT of `drainwise.ROOM.system`."""
-TAKEN = frozenset({*OWN, "auto", "check", "keys", "example"})
+OWN = ("htcondor", "slurm", FALLBACK)
+"""The built-in ones, in the order in which `--pool auto` looks: `drainwise.NAME.system` has each as SYSTEM."""
+TAKEN = frozenset({*OWN, "sge", "local-batch", "auto", "check", "keys", "example"})
 """The names that no package can give a system: a command has each for something else."""
 
 
@@ -44,8 +38,7 @@ _installed = PluginEntries(GROUP, _accept, TAKEN)
 def own(name: str) -> System:
     """Return a built-in system."""
     if name not in _loaded:
-        room, _, entry = OWN[name].partition(":")
-        _loaded[name] = getattr(importlib.import_module(f"drainwise.{room}.system"), entry)
+        _loaded[name] = importlib.import_module(f"drainwise.{name}.system").SYSTEM
     return _loaded[name]
 
 
@@ -59,7 +52,7 @@ def offering(method: Callable[..., object]) -> Iterator[System]:
 
     Installed ones are loaded only when their turn comes.
     """
-    for turn in (map(own, list(OWN)[:-1]), _each_installed(), [own(FALLBACK)]):
+    for turn in (map(own, OWN[:-1]), _each_installed(), [own(FALLBACK)]):
         yield from (system for system in turn if system.offers(method))
 
 

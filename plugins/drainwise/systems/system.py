@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from drainwise.agent.health import ServiceManager
     from drainwise.doctor.facts import BatchFacts
     from drainwise.install.rendered_tree import RenderedFile
-    from drainwise.launch.backend import Backend, LaunchPlace
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
+    from drainwise_launch.backend import Backend, LaunchPlace
 
     AgentFindings = Callable[[bool, "ServiceManager | None", str], Iterable[Finding]]
     """Inspect the agent, given whether one belongs on this machine, what keeps it running, and the machine's name."""
@@ -51,9 +51,6 @@ class System:
 
     roles: tuple[str, ...] = ()
     """The roles of machines for which `render` knows the files."""
-
-    account = ""
-    """The default of `drainwise validate --account` there, in words; "" where that option does not count."""
 
     scope_keys: tuple[str, ...] = ("user", "account")
     """What it tells of running jobs for the conditions of [reclaim] preemptible and exempt, and of [scope NAME]."""
@@ -118,15 +115,6 @@ class System:
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """Return what this machine is there; None where it has nothing of it. Raises PoolError."""
-        raise NotImplementedError
-
-    def validation_tables(
-        self, account: str | None, directory: str | None
-    ) -> tuple[dict[str, object], dict[str, object]]:
-        """Return the table of the backend, and what each run asks for beside cores and memory, by the command line.
-
-        A system that does not offer it takes both from the request. Raises UsageError.
-        """
         raise NotImplementedError
 
     def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:

@@ -12,10 +12,10 @@ from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.simulate.demand_burst import run_name
-from drainwise.simulate.sim_pilot import SimPilot
-from drainwise.simulate.site import Site
-from drainwise.simulate.workload import SimulatedEstimates, SiteWorkload
+from drainwise_simulate.demand_burst import run_name
+from drainwise_simulate.sim_pilot import SimPilot
+from drainwise_simulate.site import Site
+from drainwise_simulate.workload import SimulatedEstimates, SiteWorkload
 from lies.lie import Lie
 
 USERS = ("one", "other")

@@ -17,10 +17,10 @@ from drainwise.reclaim.columns import claimed_values
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import DAY, History, PastOrder, PilotOutcome, trust_by_user
 from drainwise.reclaim.plan import Order
-from drainwise.simulate.demand_burst import CLAIMANT, fitting, moments, pilots_of
-from drainwise.simulate.scenario import SCOUTS, Scenario
-from drainwise.simulate.trace import TraceJob
-from drainwise.simulate.workload import BEGIN, SimulatedEstimates, workload_of
+from drainwise_simulate.demand_burst import CLAIMANT, fitting, moments, pilots_of
+from drainwise_simulate.scenario import SCOUTS, Scenario
+from drainwise_simulate.trace import TraceJob
+from drainwise_simulate.workload import BEGIN, SimulatedEstimates, workload_of
 from lies.lie import Lie
 from lies.lying_site import USERS, LyingSite
 

@@ -33,6 +33,6 @@ GROUPS = {
         "simulate": "what each way of taking cores back wastes, on a log of real jobs",
     },
 }
-"""The commands of each group, each a module of `cli` with a `COMMAND`."""
+"""The commands of each group: a module of that name in `cli` has each as COMMAND, here or in a neighbour."""
 
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}

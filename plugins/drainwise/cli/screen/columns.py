@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Union
 
+from drainwise.cli.command_line.parser import near
 from drainwise.cli.screen.wanted import state_of
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import core_hours, duration
@@ -168,16 +169,17 @@ DEFAULT = "name,user,client,cores,used,report,remaining,drainwaste,killwaste,pri
 
 
 def columns_called(names: str) -> tuple[Column, ...]:
-    """Return the columns of a comma-separated list of names; raises UsageError, which names those there are."""
+    """Return the columns of a comma-separated list of names; raises UsageError."""
     return tuple(column_called(name.strip()) for name in names.split(","))
 
 
 def column_called(name: str) -> Column:
-    """Return the column of that name in small or capital letters; raises UsageError, which names those there are."""
+    """Return the column of that name in small or capital letters; raises UsageError, with one that is near."""
     try:
         return BY_NAME[name.lower()]
     except KeyError:
-        raise UsageError(f"no column is called {name!r}; there are {', '.join(BY_NAME)}") from None
+        hint = near(name.lower(), BY_NAME) or ";"
+        raise UsageError(f"no column is called {name!r}{hint or ';'} `drainwise status --help` lists them") from None
 
 
 def sorted_rows(rows: Iterable[Row], order: str | None) -> list[Row]:

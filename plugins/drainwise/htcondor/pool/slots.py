@@ -27,7 +27,7 @@ from drainwise.htcondor.ads.values import (
     whole,
 )
 from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, NEVER, ORDERS, ORDERS_SINCE, WALL_LIMIT
-from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
+from drainwise.htcondor.node.order_list import ENDLESS, WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.knobs import SETTLED_AFTER, parse_orders, run_name
 from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
 from drainwise.pilotad.observation import observation_in
@@ -73,6 +73,9 @@ NO_UPDATE_HOOK = "it started before its node had the hooks by which an order rea
 
 BACKFILL_SLOT = "it runs in a backfill slot: its cores are free for others as it is"
 """Likewise."""
+
+WAITS = "its startd waits for the end of its jobs (condor_restart or condor_off -peaceful) and ends none at a deadline"
+"""Likewise: its retirement is longer than that of a run without its order."""
 
 _LEAVING = ("Retiring", "Vacating", "Killing")
 _IN_USE = ("Claimed", "Preempting")
@@ -271,7 +274,9 @@ def pilot_of(
         cannot = (
             f"the clock of {slot.machine} is at least {start - now} s ahead: a deadline would be over there already"
         )
-    activity, orders = text(slot.ad, "Activity"), text(slot.ad, ORDERS)
+    activity, orders, rest = text(slot.ad, "Activity"), text(slot.ad, ORDERS), whole(slot.ad, "RetirementTimeRemaining")
+    if activity == "Retiring" and rest is not None and rest > ENDLESS:
+        cannot = WAITS
     stands = deadline_of(run, orders) if orders and run in orders else None
     limit = whole(slot.ad, WALL_LIMIT)
     leaving = (slot.state == "Preempting" or activity in _LEAVING) and not _goes_on(slot, stands)
@@ -280,7 +285,6 @@ def pilot_of(
     if limit is not None and start + limit <= LATEST:
         ends.append(start + limit)
     if leaving:
-        rest = whole(slot.ad, "RetirementTimeRemaining")
         ends.append(min(now + rest, LATEST) if rest is not None and activity == "Retiring" else now)
     return Pilot(
         run=run,

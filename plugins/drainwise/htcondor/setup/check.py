@@ -17,7 +17,7 @@ from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, PoolFac
 from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon, restart_line
 from drainwise.htcondor.setup.knobs import words
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, hooks_path, render
-from drainwise.htcondor.setup.surroundings import judge_clock, judge_surroundings
+from drainwise.htcondor.setup.surroundings import judge_clock, judge_surroundings, judge_unusable
 from drainwise.install.expected_files import ExpectedFiles, expected_files
 from drainwise.install.rendered_tree import OTHERS_WRITE, open_above
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, judged
@@ -115,11 +115,7 @@ def judge_slots(slots: Sequence[SlotFacts], site: SiteConfig) -> Iterator[Findin
             yield Finding(MISSING, what, why, line, f"{min(ages)} s old", machine)
         else:
             yield Finding(OK, what, "the cron publishes", line, f"{min(ages)} s old", machine)
-        unusable = sorted({path for slot in own for path in slot.unusable})
-        if unusable:
-            why = "gone, or of no use to the jobs' users: jobs there start without features, or not at all"
-            line = "drainwise config htcondor --role execute --out /   (there, with the package)"
-            yield Finding(MISSING, "files of the node", why, line, " ".join(unusable), machine)
+        yield from judge_unusable(machine, {path for slot in own for path in slot.unusable})
         hidden = [slot.name for slot in own if not slot.orders_visible]
         why = "the reclaim agent reads its orders back from the slots"
         severity = MISSING if hidden else OK

@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from drainwise.common.bounded_command import Answer, Running
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
-from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION, USUAL_INTERVAL
+from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION, UNUSABLE, USUAL_INTERVAL
 from drainwise.htcondor.setup.check_knobs import ENABLE
-from drainwise.htcondor.setup.surroundings import judge_clock, judge_surroundings, surroundings
+from drainwise.htcondor.setup.surroundings import judge_clock, judge_surroundings, judge_unusable, surroundings
 from drainwise.pilotad.attributes import STANDING
 from drainwise.pilotad.report import SILENT
 from drainwise.pool.finding import OK, Finding, judged
@@ -39,7 +39,7 @@ _KNOBS = (
 _ROLES = {"STARTD": "execute", "SCHEDD": "access", "NEGOTIATOR": "central"}
 _COLUMNS = (
     *("Machine", CRON_VERSION, CRON_HEARTBEAT, "MyCurrentTime", STANDING, "State", "PartitionableSlot"),
-    "LastHeardFrom",
+    *("LastHeardFrom", UNUSABLE),
 )
 _PACKAGED = "/etc/condor/config.d/50-drainwise.conf"
 
@@ -126,11 +126,13 @@ def nodes_in(rows: str) -> Iterator[SeenNode]:
 
 
 def _findings(rows: str, knobs: dict[str, str], host: str, is_node: bool) -> Iterator[Finding]:
-    """Judge the nodes' clocks in what condor_status printed, and what surrounds a node."""
-    times = {row[0]: (row[3], row[7]) for row in _rows(rows)}
-    for machine, (clock, heard) in sorted(times.items()):
+    """Judge the nodes' clocks and files in what condor_status printed, and what surrounds a node."""
+    shown = {row[0]: (row[3], row[7], row[8].replace("undefined", "")) for row in _rows(rows)}
+    for machine, (clock, heard, unusable) in sorted(shown.items()):
         if clock.isdigit() and heard.isdigit():
             yield from judge_clock(machine, int(clock), int(heard))
+        if machine != host:  # what lies here is looked at
+            yield from judge_unusable(machine, unusable.split())
     around = surroundings(knobs.get("EXECUTE", "")) if is_node else None
     if around is not None:
         yield from judged(host, (judge_surroundings,), around)

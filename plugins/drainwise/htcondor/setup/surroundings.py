@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from drainwise.common.acl import ACCESS_LIST
@@ -86,3 +86,14 @@ def judge_clock(machine: str, clock: int, heard: int) -> Iterator[Finding]:
         how = f"{abs(off)} s {'ahead of' if off > 0 else 'behind'}"
         why = f"it is {how} the collector's, so that deadlines are wrong there, and no order is given"
         yield Finding(MISSING, "clock", why, f"timedatectl set-ntp true   # on {machine}", machine=machine)
+
+
+def judge_unusable(machine: str, paths: Collection[str]) -> Iterator[Finding]:
+    """Judge what the cron of a node publishes of the files there that jobs need and cannot use. Pure."""
+    if paths:
+        why = (
+            "gone, or of no use to the jobs' users, by the node's last update: jobs there start without features, or"
+            " not at all"
+        )
+        line = f"drainwise doctor   # on {machine}"
+        yield Finding(MISSING, "files of the node", why, line, " ".join(sorted(paths)), machine)

@@ -11,10 +11,6 @@ import time
 
 from drainwise.common.local_file import Held
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 MOST_PROCESSES = 20_000
 SECONDS = 1.0
 """What reading them may take."""

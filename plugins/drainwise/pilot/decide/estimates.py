@@ -112,7 +112,7 @@ def waste_curve(workload: Workload, cores: int, now: float, estimates: RunTimeEs
     for each in running:
         if not each.payload.task:
             return None
-        elapsed = max(0.0, now - each.start)
+        elapsed, unsaved = max(0.0, now - each.start), max(0.0, now - each.unsaved_since)
         runs = estimates.still_running(each.payload.task, elapsed, [elapsed + ahead for ahead in seconds])
         if runs is None:
             return None
@@ -120,7 +120,7 @@ def waste_curve(workload: Workload, cores: int, now: float, estimates: RunTimeEs
         for place, (ahead, share) in enumerate(zip(seconds, runs)):
             share = share if ahead < left else 0.0  # noqa: PLW2901 - it is ended at its maximum
             busy[place] += width * share
-            lost[place] += width * share * (elapsed + ahead)
+            lost[place] += width * share * (unsaved + ahead)
             all_ended[place] *= 1.0 - share
     idle = [max(0.0, cores * (1.0 - gone) - work) for gone, work in zip(all_ended, busy)]
     idled = [0.0]

@@ -27,8 +27,8 @@ from drainwise.common.typed_table import (
     text,
     whole,
 )
+from drainwise.common.waiting import Waiting
 from drainwise.facts.errors import PayloadError
-from drainwise.launch.choice.waiting import Waiting
 
 LONGEST = 100 * 365 * 86400.0
 """Seconds a payload may ask for: a hundred years, so that every sum of times stays exact."""
@@ -44,7 +44,8 @@ class Payload:
     """A task of a pilot: a `command` on `cores` for `expected` seconds in good faith and never more than `maximum`.
 
     priority: the higher starts first. task: what it is one of many of, "" when it stands alone. events: how many it
-    processes, 0 when it does not say.
+    processes, 0 when it does not say. checkpoint: a command that saves its work, () where there is none, and the
+    seconds that this takes.
     Raises PayloadError for cores < 1, for times that are not 0 < expected ≤ maximum ≤ a hundred years, for events < 0.
     """
 
@@ -56,18 +57,22 @@ class Payload:
     priority: float = 0.0
     task: str = ""
     events: float = 0.0
+    checkpoint: tuple[str, ...] = ()
+    checkpoint_seconds: float = 60.0
 
     def __post_init__(self) -> None:
         wrong, expected = _wrong(self.name), f"seconds above 0, at most maximum ({self.maximum:g})"
-        for key in ("cores", "maximum", "events"):
+        for key in ("cores", "maximum", "events", "checkpoint_seconds"):
             read_value(key, getattr(self, key), _KINDS[key], wrong)
         read_value("expected", self.expected, number(0, self.maximum, expected, above=True), wrong)
 
 
 def parse_payload(written: str, default_name: str | None = None) -> Payload:
-    """Read one JSON object: name, cores (1), command, expected (maximum), maximum, priority (0), task, events (0).
+    """Read one JSON object: name, cores (1), command, expected (maximum), maximum, priority (0), task, events (0),
+    checkpoint, checkpoint_seconds (60).
 
-    command is a list of words, or a string for the shell. `default_name` serves a payload that states no name.
+    command and checkpoint are lists of words, or strings for the shell. `default_name` serves a payload that states no
+    name.
     Raises PayloadError, one line that names the key, the value and what was expected; unknown keys are refused by name.
     """
     if len(written) > TEXT_LIMIT:
@@ -82,7 +87,7 @@ def parse_payload(written: str, default_name: str | None = None) -> Payload:
 
 def payload_text(payload: Payload) -> str:
     """Write a payload as one line of JSON, without the newline, which `parse_payload` reads to an equal payload."""
-    return json.dumps({key: getattr(payload, key) for key in _KINDS})
+    return json.dumps({key: value for key in _KINDS if (value := getattr(payload, key)) != ()})
 
 
 _NUMBER = number(-sys.float_info.max, sys.float_info.max, "a number")
@@ -95,6 +100,8 @@ _KINDS: dict[str, Kind[Any]] = {
     "priority": _NUMBER,
     "task": text(TASK_LIMIT),
     "events": number(0, MOST_EVENTS),
+    "checkpoint": command(),
+    "checkpoint_seconds": number(0, LONGEST),
 }
 
 

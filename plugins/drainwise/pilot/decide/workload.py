@@ -58,8 +58,9 @@ class RunningPayload:
 
 
 def running_since(payload: Payload, start: float) -> RunningPayload:
-    """Return a payload that begins at `start` (UNIX s)."""
-    return RunningPayload(payload, start, start + payload.expected, start + payload.maximum)
+    """Return a payload that begins at `start` (UNIX s); one with a command that saves its work has saved all of it."""
+    saved = Checkpoint(start, None, payload.checkpoint_seconds) if payload.checkpoint else None
+    return RunningPayload(payload, start, start + payload.expected, start + payload.maximum, saved)
 
 
 class Workload:

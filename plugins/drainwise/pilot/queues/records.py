@@ -27,14 +27,19 @@ REFUSED = "refused"
 
 
 class PayloadUsage(NamedTuple):
-    """CPU time of a payload's main process and the descendants it waited for, over all cores, and its memory at most.
+    """What a payload's main process and the descendants it waited for used; None: not known.
 
-    memory_bytes: the largest PSS of all its processes together that was seen every few seconds, or the largest RSS of
-    any one of them where that is more.
+    cpu_seconds: over all cores. memory_bytes: the largest PSS of all its processes together that was seen every few
+    seconds, or the largest RSS of any one of them where that is more. read_bytes, written_bytes: from storage and to
+    it. work_bytes: of the files in its directory at most, as far as seen; output_bytes: of those that it left there.
     """
 
     cpu_seconds: float
     memory_bytes: int
+    read_bytes: int | None
+    written_bytes: int | None
+    work_bytes: int | None
+    output_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,8 @@ class Records:
     def ended(self, ended: EndedPayload, now: float, **details: object) -> None:
         """Write that a payload is done or has failed."""
         why = {"reason": ended.stopped} if ended.stopped else {}
-        used = {} if ended.usage is None else ended.usage._asdict()
+        usage = {} if ended.usage is None else ended.usage._asdict()
+        used = {name: value for name, value in usage.items() if value is not None}
         event, seconds = FAILED if ended.failed else DONE, round(now - ended.start, 3)
         self.add(event, ended.payload.name, now, **details, code=ended.code, seconds=seconds, **why, **used)
 

@@ -206,7 +206,7 @@ def _user(
     count, worth = len(ordered), np.maximum((price / sizes - _LEAST_WORSE) / _WORSE, 0) * sizes
     price = np.where(np.arange(len(sizes)) < count, worth, price)
     if settings.drain_only:
-        late = settings.min_grace + settings.order_latency + others.columns.vacate > left
+        late = others.columns.least_grace + settings.order_latency + others.columns.vacate > left
         price[count:][late & np.isinf(others.leave)] = np.inf
     every = (*ordered.pilots, *able.pilots)
     allowed = allowances.of(whose[1], settings.max_cores, 0).cores

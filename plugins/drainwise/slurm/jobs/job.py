@@ -157,7 +157,7 @@ def odd_fields(cores: int | None, nodes: int | None, tasks: int, times: tuple[in
         (cores or 0) <= MOST_CORES
         and (nodes or 0) <= MOST_NODES
         and tasks <= MOST_TASKS
-        and (not times or all((time or 0) <= LATEST for time in times))
+        and all((time or 0) <= LATEST for time in times)
     ):
         return ""
     limits = {"cores": (cores, MOST_CORES), "nodes": (nodes, MOST_NODES), "tasks": (tasks, MOST_TASKS)}

@@ -120,13 +120,13 @@ class NodeJob:
         return self.facts is not None and (self.facts.single or self.node == first_host(self.facts.node))
 
     @property
-    def cores(self) -> int | None:
-        """The cores that such a report is about, None when nobody knows: all of the run on its first node, which may
+    def cores(self) -> int:
+        """The cores that such a report is about, 0 when nobody knows: all of the run on its first node, which may
         speak for all of them, and on another one those that are there.
         """
         if self.facts is not None and not self.facts.single and self.is_first:
-            return self.facts.cores or None
-        return self.lease.cores or (self.facts.cores if self.facts is not None and self.facts.single else None) or None
+            return self.facts.cores
+        return self.lease.cores or (self.facts.cores if self.facts is not None and self.facts.single else 0)
 
     def published(self, comment: str) -> None:
         """Take note of its new AdminComment."""

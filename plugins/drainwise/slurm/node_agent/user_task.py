@@ -62,7 +62,7 @@ _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 class UserTask:
     """A task for one job. `tree`: a descriptor of its tree. notice: of its `.site.ad` (None: no such file).
 
-    cores: of the lease, None when its report is not wanted. work_dir: where its `.pilot.ad` may be, b"" when it is not
+    cores: of the lease, 0 when its report is not wanted. work_dir: where its `.pilot.ad` may be, b"" when it is not
     to be looked for; `shared` with another job. started: UNIX s. job: its number, "" when its glidein is not to be
     looked for. stale: a report of before that counts as none, UNIX s. checkpoints: patterns of files below the WorkDir
     that hold what a silent job has saved.
@@ -71,7 +71,7 @@ class UserTask:
     tree: int
     uid: int
     notice: SiteAd | None
-    cores: int | None
+    cores: int
     work_dir: bytes
     shared: bool
     started: int
@@ -112,7 +112,7 @@ def run_tasks(tasks: Mapping[str, UserTask], send: Callable[[bytes], None]) -> N
             send(b"".join(lines))
             lines = []
     send(b"".join(lines))
-    silent = {name: task for name, task in tasks.items() if task.cores is not None and task.is_silent(found[name])}
+    silent = {name: task for name, task in tasks.items() if task.cores and task.is_silent(found[name])}
     for name, task in silent.items():
         if task.work_dir and found[name].report is None:
             found[name] = _in_work_dir(task, found[name], patience)
@@ -136,7 +136,7 @@ def _in_tree(task: UserTask, patience: Patience) -> UserTaskResult:
             bring_site_ad(directory, task.notice)
         except FeatureError as error:
             fault = str(error)
-        if task.cores is not None:
+        if task.cores:
             report, refused = read_report(directory, task.uid, task.cores, "", patience)
     return UserTaskResult(report, reasons_line(refused), fault)
 
@@ -150,7 +150,7 @@ def _in_work_dir(task: UserTask, before: UserTaskResult, patience: Patience) -> 
         reason = reason_of(error)
         return before if reason == "absent" else replace(before, refused=before.refused or f"WorkDir: {reason}")
     with Held(directory):
-        report, refused = read_report(directory, task.uid, task.cores or 1, None, patience)
+        report, refused = read_report(directory, task.uid, task.cores, None, patience)
         if not task.shared:
             _remove_left_over(directory, task.uid, int(time.time()))
             before = replace(before, saved=newest_file(directory, task))
@@ -237,10 +237,10 @@ def _in_glideins(task: UserTask, before: UserTaskResult, pids: Sequence[str]) ->
     """Report the glideins that these startds are, beside what was found before."""
     try:
         directories = _local_directories(pids)
-        report = read_glideins(directories, task.uid, task.cores or 1, task.started, int(time.time()))
+        report = read_glideins(directories, task.uid, task.cores, task.started, int(time.time()))
     except RefusedFile as refused:
-        return replace(before, refused=before.refused or f"the glidein's files: {refused.reason}", in_work_dir=False)
-    return replace(before, report=report or before.report, in_work_dir=False)
+        return replace(before, refused=before.refused or f"the glidein's files: {refused.reason}")
+    return before if report is None else replace(before, report=report, in_work_dir=False)
 
 
 def _local_directories(pids: Sequence[str]) -> Generator[int, None, None]:

@@ -74,7 +74,7 @@ class UserTasks:
                 tree=job.tree,
                 uid=lease.uid,
                 notice=notice,
-                cores=job.cores if wanted else None,
+                cores=job.cores if wanted else 0,
                 work_dir=lease.work_dir if look and not is_slow and lease.work_dir.startswith(b"/") else b"",
                 shared=places[lease.uid, lease.work_dir] > 1,
                 started=facts.start or lease.started,

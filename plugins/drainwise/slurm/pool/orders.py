@@ -21,7 +21,6 @@ from drainwise.slurm.jobs.job import SlurmJob, is_shortened, label_and_start, ru
 from drainwise.slurm.jobs.squeue_lines import current_run
 from drainwise.slurm.jobs.values import ENDLESS_MINUTES, PENDING
 
-REQUEUE, CANCEL = "requeue", "cancel"
 _LONGEST_REASON = 200
 _MINUTE = 60
 # slurmctld reports a start to slurmdbd when it comes to it. One that has lost slurmdbd lets ten seconds pass, and looks
@@ -52,10 +51,10 @@ def granted_in(comment: str, run: str, end: int) -> tuple[int | None] | None:
 
 
 class SlurmOrders:
-    """Gives orders by Slurm's commands; vacate: `requeue` or `cancel`, what becomes of a run that must end at once."""
+    """Gives orders by Slurm's commands."""
 
-    def __init__(self, commands: SlurmCommands, vacate: str = REQUEUE) -> None:
-        self._commands, self._vacate = commands, vacate
+    def __init__(self, commands: SlurmCommands) -> None:
+        self._commands = commands
         self.as_one: Collection[str] = ()
         """Runs that an order may reach on all their nodes: a heterogeneous job is ordered by its first component."""
         self._looked: set[tuple[int, int]] = set()  # job and how many times it was requeued
@@ -101,8 +100,7 @@ class SlurmOrders:
         if granted[0] == state.end:
             return state
         end = granted[0]
-        limit = "UNLIMITED" if end is None else str((end - (state.start or 0)) // _MINUTE)
-        self._commands.order("scontrol", "update", f"JobId={state.label}", f"TimeLimit={limit}")
+        self._set_limit(state, end)
         now = self.must_run(run).end
         for step in () if end is None or now is None else steps_to(now, end):
             self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{step}")
@@ -111,6 +109,34 @@ class SlurmOrders:
             raise OrderUnanswered(f"{run}: slurmctld has {after.end} as its end after it was set to {end}", run)
         self._record(state, f"order withdrawn: {reason}")
         return after
+
+    def requeue(self, run: str) -> None:
+        """Have a run with an order wait in the queue again, with the time limit that it was granted.
+
+        The limit first: whoever is stopped in between leaves a run that goes on, and no job whose later runs are short.
+        Its record stays as the order wrote it. Raises as `end_now`; ActionRefused for a run that no order is known of.
+        """
+        state, end = self._ordered(run)
+        self._set_limit(state, end)
+        self._end(state, "scontrol", "requeue")
+
+    def warn(self, run: str) -> None:
+        """Send SIGTERM to the steps of a run with an order. Raises as `requeue`."""
+        self._commands.order("scancel", "--signal=TERM", self._ordered(run)[0].label)
+
+    def _ordered(self, run: str) -> tuple[SlurmJob, int | None]:
+        """Return a run that may be requeued and has an order of ours, and when its lease was to end."""
+        state = self.must_run(run)
+        granted = self._leases.get(run) or self._granted(run, state)
+        if granted is None or not state.can_requeue:
+            why = "its owner does not let it" if granted else "nobody knows what its lease was, or who shortened it"
+            raise ActionRefused(f"{run}: {why}")
+        return state, granted[0]
+
+    def _set_limit(self, state: SlurmJob, end: int | None) -> None:
+        """Give a run the time limit of a lease that ends then (UNIX s, None: never)."""
+        limit = "UNLIMITED" if end is None else str((end - (state.start or 0)) // _MINUTE)
+        self._commands.order("scontrol", "update", f"JobId={state.label}", f"TimeLimit={limit}")
 
     def _granted(self, run: str, state: SlurmJob) -> tuple[int | None] | None:
         """Return what the accounting record says of the lease as it was granted; None when it does not say.
@@ -173,19 +199,20 @@ class SlurmOrders:
         return done
 
     def end_now(self, run: str, reason: str, requeue: bool = True) -> None:
-        """Have this run end at once; it goes back into the queue when the site, its owner and `requeue` let it.
+        """Have this run end at once; it goes back into the queue when its owner and `requeue` let it.
 
         A requeued job waits for two minutes before it may start again. That is left as it is:
         without it a node refuses the job that it has just ended, and the job could have its cores back before others.
         """
         state = self.must_run(run)
         self._record(state, f"to end now: {reason}")  # before a requeue begins a new record
-        if requeue and self._vacate == REQUEUE and state.can_requeue:
-            self._commands.order("scontrol", "requeue", state.label)
-        else:
-            self._commands.order("scancel", state.label)
+        self._end(state, *(("scontrol", "requeue") if requeue and state.can_requeue else ("scancel",)))
+
+    def _end(self, state: SlurmJob, *command: str) -> None:
+        self._commands.order(*command, state.label)
         after = self._after(state.label)
         if after is not None and after.runs and after.start == state.start:
+            run = run_name(state.label, state.start or 0)
             raise OrderUnanswered(f"{run}: it still runs after the order to end", run)
 
     def must_run(self, run: str) -> SlurmJob:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.facts.scope_rules import END
 from drainwise.facts.units import clock
 from drainwise.pool.abilities import most_at_once
 from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.pool.facts import Ending, Pilot, Snapshot
+from drainwise.pool.scope import job_facts
 from drainwise.siteconfig.node_sections import SlurmSection
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob, lease_end
@@ -20,6 +22,7 @@ from drainwise.slurm.pool.endings import SlurmEndings
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.places import Allocations
+from drainwise.slurm.pool.requeues import SlurmRequeues
 from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
 from drainwise.slurm.pool.transport import SlurmTransport, Transport
 
@@ -47,7 +50,8 @@ class SlurmPool:
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or SlurmTransport(commands, SNAPSHOT_SECONDS, settings.transport)
-        self._orders, self._native = SlurmOrders(commands, settings.vacate), SlurmPreemption(commands)
+        self._orders, self._native = SlurmOrders(commands), SlurmPreemption(commands)
+        self._requeues = SlurmRequeues(commands, self._orders, site.scope)
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
@@ -66,6 +70,7 @@ class SlurmPool:
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
         found = snapshot_of(replace(answers, allocations=self._allocations.of(answers.jobs)), self._site, now)
+        found = replace(found, pilots=self._requeues.with_leads(found.pilots, answers.rules.partitions))
         self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
         return found
 
@@ -89,7 +94,8 @@ class SlurmPool:
         elif self._is_native and pilot.deadline is None:
             self._native.expose(pilot.run)
         else:
-            self._orders.end_now(pilot.run, reason, requeue=pilot.deadline is None)
+            is_kept = pilot.deadline is None and self._site.scope.at_deadline_of(job_facts(pilot)) != END
+            self._orders.end_now(pilot.run, reason, requeue=is_kept)
 
     def withdraw_order(self, pilot: Pilot, reason: str) -> None:
         """See `Pool`; the node's agent notifies the pilot. A run that was left to Slurm's preemption stays so."""
@@ -107,15 +113,16 @@ class SlurmPool:
     def follow_up(self, snapshot: Snapshot) -> list[str]:
         """See `Pool`.
 
-        Runs that are overdue (slurmctld should have ended them; OverTimeLimit keeps it from that) are ended, and jobs
-        that Slurm preempted get back their own priority. Jobs that were requeued get back the time limit that an order
-        to an earlier run has taken. Nodes are marked for leases that somebody
-        else has changed. Raises PoolError when the preempted jobs cannot be found.
+        Runs are requeued at their deadline where the site wants that. Those that are overdue (slurmctld should have
+        ended them; OverTimeLimit keeps it from that) are ended, and jobs that Slurm preempted get back their own
+        priority. Jobs that were requeued get back the time limit that an order to an earlier run has taken. Nodes are
+        marked for leases that somebody else has changed. Raises PoolError when the preempted jobs cannot be found.
         """
         # First what may raise: who was ended is reported in any case.
         settled = self._native.settle() if self._is_native else []
         done = [f"{label} has its own priority again" for label in settled]
         done += self._orders.give_limits_back(self._jobs)
+        done += self._requeues.carry_out(snapshot.pilots, self._clock())
         for pilot in snapshot.pilots:
             if pilot.deadline is not None and pilot.deadline + OVERDUE_AFTER < self._clock():
                 done.append(self._end_overdue(pilot))

@@ -69,7 +69,8 @@ class Partition:
     `tier`: those of a higher one start first. accounts, groups, qos: none: all may use it; `denied` accounts and
     `denied_qos` may not. `most_minutes`: of a job's time limit. `least_nodes`, `most_nodes`: of a job; `most_cpus`: of
     all its jobs together on a node, `most_cpus_of_socket` on each socket of one. own_qos: the quality of service whose
-    limits its jobs are bound by. user_alone: its jobs share a node with jobs of their own user alone.
+    limits its jobs are bound by. user_alone: its jobs share a node with jobs of their own user alone. grace: its
+    GraceTime, s.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Partition:
     most_cpus_of_socket: int | None = None
     most_minutes: int | None = None
     reserved_only: bool = False
+    grace: int = 0
 
     def unknown(self, who: Submitter) -> str:
         """Return what must be known of a submitter to decide whether the partition takes his jobs, "" when all is."""
@@ -144,6 +146,7 @@ def partitions_in(answer: str) -> dict[str, Partition]:
             whole(words.get("MaxCPUsPerSocket")),
             minutes_in(words.get("MaxTime", "")),
             words.get("ReqResv") == "YES",
+            whole(words.get("GraceTime")) or 0,
         )
     return found
 

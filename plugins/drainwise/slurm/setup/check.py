@@ -126,8 +126,8 @@ def _late_deadlines(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[F
 
 
 def _requeue(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
-    if site.slurm.vacate == "requeue":
-        why = "[slurm] vacate = requeue: without it jobs that did not ask for --requeue are cancelled instead"
+    if site.preempt_mode == "REQUEUE":
+        why = "without it jobs that did not ask for --requeue end for good at their deadline, or at once"
         severity = OK if facts.number("JobRequeue") else MISSING
         yield Finding(severity, "JobRequeue", why, "JobRequeue=1", facts.text("JobRequeue"))
 
@@ -151,9 +151,8 @@ def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
 def _drained(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
     for nodes, reason in facts.drained:
         if re.search(r"\b(prolog|epilog)\b", reason, re.IGNORECASE):
-            why = "Slurm drained it for its prolog or epilog: first do there what `drainwise doctor` says"
-            line = f"scontrol update NodeName={nodes} State=RESUME"
-            yield Finding(MISSING, "drained nodes", why, line, f"{nodes}: {reason}")
+            why = "Slurm drained it for its prolog or epilog; a doctor there says what to mend, last how it takes jobs"
+            yield Finding(MISSING, "drained nodes", why, f"drainwise doctor   # on {nodes}", f"{nodes}: {reason}")
 
 
 def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
@@ -170,7 +169,7 @@ def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Findi
         return
     preempt = facts.text("PreemptType")
     why = "[slurm] native_preemption = yes steers this plugin"
-    mode = site.slurm.vacate.upper()
+    mode = site.preempt_mode
     line = f"PreemptType=preempt/qos\nPreemptMode={mode}"
     yield Finding(OK if preempt == "preempt/qos" else MISSING, "PreemptType", why, line, preempt)
     named = site.slurm.release

@@ -13,12 +13,11 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.commands import SHOW_CONFIG, UNSET_VALUES, SlurmCommands, settings_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.node_sign import signs_of
+from drainwise.slurm.pool import qos_rules
 from drainwise.slurm.pool.transport import SlurmTransport, TransportChoice
 from drainwise.slurm.setup.live_settings import history_of
 from drainwise.slurm.setup.merge import Hook, names_hook
 from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings, release_of
-
-QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=Name,Preempt,PreemptMode")
 
 _NODES = ("sinfo", "--noheader", "--Node", "--all", "--Format=NodeHost:|,NodeList:|,StateLong:|,Extra:|")
 _AWAY = tuple("*~#%!")
@@ -26,15 +25,6 @@ _AWAY = tuple("*~#%!")
 _PARTITION = re.compile(r"^PartitionName=(\S+) .*?\bOverTimeLimit=(\S+)", re.MULTILINE)
 _SNAPSHOT_SECONDS = 30.0
 _SETTLED = 300  # seconds
-
-
-@dataclass(frozen=True)
-class Qos:
-    """A quality of service: which others it may preempt, and the words of its PreemptMode."""
-
-    name: str
-    preempts: frozenset[str]
-    modes: frozenset[str]
 
 
 class NodeFacts(NamedTuple):
@@ -62,7 +52,7 @@ class ClusterFacts:
 
     config: Mapping[str, str]
     over_time: Mapping[str, str]
-    qos: tuple[Qos, ...]
+    qos: tuple[qos_rules.Qos, ...]
     jobs: tuple[SlurmJob, ...]
     choice: TransportChoice | None = None
     history: ClusterHistory = field(default_factory=ClusterHistory)
@@ -133,14 +123,14 @@ def collect(site: SiteConfig) -> ClusterFacts:
     jobs, settings = SlurmTransport(commands, _SNAPSHOT_SECONDS).answers().jobs, settings_in(config)
     qos, accounting_fault = "", ""
     try:
-        qos = commands.ask(*QOS_COMMAND) if settings.get("accountingstoragetype") else ""
+        qos = commands.ask(*qos_rules.COMMAND) if settings.get("accountingstoragetype") else ""
     except PoolUnreachable as fault:
         accounting_fault = str(fault)
     drained = [line.split("|", 1) for line in commands.ask("sinfo", "-h", "-R", "-o", "%N|%E").splitlines()]
     choice = SlurmTransport(commands, _SNAPSHOT_SECONDS, site.slurm.transport).choice()
     over_time = dict(_PARTITION.findall(partitions))
     return ClusterFacts(
-        *(settings, over_time, qos_in(qos), tuple(jobs), choice, history_of(site, config)),
+        *(settings, over_time, qos_rules.qos_in(qos), tuple(jobs), choice, history_of(site, config)),
         drained=tuple((row[0], row[1]) for row in drained if len(row) == 2),
         accounting_fault=accounting_fault,
         nodes=nodes_in(commands.ask(*_NODES)),
@@ -152,13 +142,3 @@ def nodes_in(answer: str) -> tuple[NodeFacts, ...]:
     rows = (line.rstrip("|").split("|", 3) for line in sorted(set(answer.splitlines())))
     found = (row for row in rows if len(row) == 4)
     return tuple(NodeFacts(host, name, state, "" if extra == "(null)" else extra) for host, name, state, extra in found)
-
-
-def qos_in(answer: str) -> tuple[Qos, ...]:
-    """Return the qualities of service in the output of QOS_COMMAND."""
-    rows = [line.split("|") for line in answer.splitlines()]
-    return tuple(
-        Qos(row[0], frozenset(filter(None, row[1].split(","))), frozenset(row[2].lower().split(",")))
-        for row in rows
-        if len(row) == 3
-    )

@@ -9,14 +9,17 @@ from dataclasses import replace
 
 from drainwise.doctor.looks import NODE_AGENT
 from drainwise.facts.errors import ConfigurationError
+from drainwise.pool.clocks import WRONG_CLOCK
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.node.host_list import hosts
 from drainwise.slurm.setup.check import FRAGMENT, exemption_before_others, short_name
 from drainwise.slurm.setup.check_facts import ClusterFacts
 from drainwise.slurm.setup.own_settings import ConfigLine, read_config
 
 _NO_MUNGE = re.compile(r"munged? is up|munged|Munge encode failed", re.IGNORECASE)
 _OTHER_KEY = re.compile(r"authentication error|Invalid credential|Invalid authentication", re.IGNORECASE)
+_MENDED = re.compile(r"\b(prolog|epilog|not responding)\b", re.IGNORECASE)
 _KEY = "/etc/munge/munge.key"
 
 
@@ -34,7 +37,7 @@ def controllers_in(lines: Iterable[ConfigLine]) -> list[str]:
 
 
 def unanswered(fault: str, lines: Sequence[ConfigLine], host: str) -> Finding:
-    """Return why Slurm's commands have no answer on `host`, and what to do: munge, its key, or slurmctld. Pure.
+    """Return why Slurm's commands have no answer on `host`, and what to do: munge, its key, the clock, slurmctld. Pure.
 
     fault: what a command said. lines: of this machine's slurm.conf.
     """
@@ -46,6 +49,8 @@ def unanswered(fault: str, lines: Sequence[ConfigLine], host: str) -> Finding:
         why = f"the key here is another one than on {there}, or a clock is off by minutes: {fault}"
         line = f"scp root@{there}:{_KEY} {_KEY}; systemctl restart munge   # and compare `date` on both"
         return Finding(MISSING, "munge", why, line, machine=host)
+    if WRONG_CLOCK in fault:
+        return Finding(MISSING, "clock", fault, "timedatectl set-ntp true", machine=host)
     if fatal is not None:
         return replace(fatal, machine=host)
     line = f"systemctl start {what}" + ("" if short_name(host) in controllers else f"   # on {there}")
@@ -59,6 +64,15 @@ def judge_node_agent(running: Collection[str]) -> Iterator[Finding]:
         return
     why = "it does not run: no report of a pilot here is published, and no pilot here receives an order"
     yield Finding(MISSING, "node's agent", why, f"systemctl unmask {NODE_AGENT}; systemctl enable --now {NODE_AGENT}")
+
+
+def judge_away(facts: ClusterFacts, host: str, running: Collection[str]) -> Iterator[Finding]:
+    """Judge whether this machine's node takes no jobs by what is mended meanwhile. running: daemons. Pure."""
+    own = {node.name for node in facts.nodes if short_name(node.host) == short_name(host)}
+    for nodes, reason in facts.drained:
+        for name in own.intersection(hosts(nodes)) if _MENDED.search(reason) else ():
+            line = f"scontrol update NodeName={name} State=RESUME" if "slurmd" in running else "systemctl start slurmd"
+            yield Finding(MISSING, "this node", "Slurm gives it no jobs, and its hooks are in order now", line, reason)
 
 
 def judge_own_config(facts: ClusterFacts, site: SiteConfig, is_in_force: bool, daemon: str) -> Iterator[Finding]:

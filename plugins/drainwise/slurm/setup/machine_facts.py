@@ -11,7 +11,7 @@ from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.doctor.looks import running_processes
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
 from drainwise.pilotad.report import FRESH, SILENT
-from drainwise.pool.finding import OK, Finding, judged
+from drainwise.pool.finding import OK, Finding, judged, to_mend
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
 from drainwise.slurm.jobs.job import SlurmJob
@@ -20,6 +20,7 @@ from drainwise.slurm.setup.check_facts import ClusterFacts, collect
 from drainwise.slurm.setup.check_machine import (
     controllers_in,
     including,
+    judge_away,
     judge_node_agent,
     judge_own_config,
     lines_here,
@@ -45,7 +46,7 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
     is_node = _is_node(facts.hosts, host)
     in_force = _in_force(facts, site)
     of_cluster = judge(facts, site, now) if control and in_force else ()
-    findings = (*of_cluster, *findings_here(facts, site, host))
+    findings = (*findings_here(facts, site, host), *of_cluster)
     jobs = [job for job in facts.single if control or short_name(job.node) == here]
     return BatchFacts(
         system="slurm",
@@ -67,13 +68,16 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
 def findings_here(facts: ClusterFacts, site: SiteConfig, host: str) -> list[Finding]:
     """Judge what lies and runs on this machine: hooks, space, the node's agent, its slurm.conf."""
     in_force, is_node = _in_force(facts, site), _is_node(facts.hosts, host)
+    running = {one.name for one in running_processes()}
     found = judged(host, (judge_hooks,), hook_files(facts, site))
     found += judged(host, (judge_space,), space_of(site.slurm.runtime_dir))
     if is_node and in_force:
-        found += judged(host, (judge_node_agent,), {one.name for one in running_processes()})
+        found += judged(host, (judge_node_agent,), running)
     if is_node or is_controller(facts, host):
         daemon = "slurmctld" if is_controller(facts, host) else "slurmd"
         found += judged(host, (judge_own_config,), facts, site, in_force, daemon)
+    if not to_mend(found):  # else it would drain again
+        found += judged(host, (judge_away,), facts, host, running)
     return found
 
 

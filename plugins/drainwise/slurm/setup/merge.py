@@ -148,7 +148,7 @@ def _native_lines(site: SiteConfig, own: OwnSettings) -> dict[str, str]:
     mode = own.words("PreemptMode")
     if not used or not mode:
         kept = [word for word in mode if word.lower() == "gang"]
-        lines["PreemptMode"] = ",".join([site.slurm.vacate.upper(), *kept])
+        lines["PreemptMode"] = ",".join([site.preempt_mode, *kept])
     if exemption(site, own) == "parameters" and exempt_from(own.text("PreemptParameters")) is None:
         lines["PreemptParameters"] = ",".join([*own.words("PreemptParameters"), f"min_exempt_priority={EXPOSED + 1}"])
     return lines

@@ -100,6 +100,7 @@ def _fragment(text: Renderer, site: SiteConfig, own: OwnSettings) -> str:
         lines={key: lines.get(key, "") for key in MANAGED},
         hooks=hooks_of(site, own),
         exemption=exemption(site, own),
+        preempt_mode=site.preempt_mode,
         source=printable_ascii(own.source),
         had=f"{RECORD}{VERSION}={printable_ascii(own.version)}\n{had}",
     )

@@ -1,0 +1,1 @@
+"""What tasks need, told to those who submit them: learned from finished payloads, or measured before (JEDI, McM)."""
