@@ -47,7 +47,7 @@ class Play:
         self.untaken: dict[str, UntakenRoom] = {}
         self.look: PilotsLook | None = None
         self.ordered: dict[str, OrderedPilot] = {}
-        self.jobs, self.free = 3, 0
+        self.jobs, self.free, self.is_busy = 3, 0, number % 5 > 2
 
     def _pilot(self, started: int) -> Pilot:
         dice, self.count = self.dice, self.count + 1
@@ -61,7 +61,9 @@ class Play:
     def step(self) -> int | None:
         """Let time go on, pilots come and go, and jobs wait; since when no look succeeded, None: the last one did."""
         dice = self.dice
-        self.now += dice.choice((30, 60, 60, 100, 200, 900, 1900, 1900, 20_000, -400))
+        self.now += dice.choice(
+            (60, 100, 170) if self.is_busy else (30, 60, 60, 100, 200, 900, 1900, 1900, 20_000, -400)
+        )
         gone = {run for one in self.unmet.values() for run in one.runs} if dice.random() < 0.5 else set()
         self.pilots = [one for one in self.pilots if one.run not in gone and dice.random() < 0.92]
         self.pilots += [self._pilot(self.now - dice.choice((5, 50, 4000))) for _ in range(dice.choice((0, 0, 1, 3)))]
