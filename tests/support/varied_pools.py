@@ -233,8 +233,9 @@ def _waiting(dice: Random, it: Case, number: int) -> Case:
         )
         started = NOW - dice.choice((900, 20_000, 40_000))
         can, lease = (each.cores - 1) * (number % 2), dice.choice((None, None, None, NOW + 2000, NOW + 20_000))
-        one = replace(each, report=said, started=started, deadline=None, leaving=False, cannot="", client="paper")
-        pilots.append(replace(one, lease_end=lease, can_return=can, returned=0, asked=0))
+        one = replace(each, report=said, started=started, leaving=False, cannot="", client="paper")
+        deadline = NOW + 1500 if lease == NOW + 2000 and dice.random() < 0.4 else None
+        pilots.append(replace(one, lease_end=lease, deadline=deadline, can_return=can, returned=0, asked=0))
     if snapshot.kinds is None and number % 4 == 1:
         pilots[0] = replace(pilots[0], cores=140, can_return=139)
     own = [Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 9))]
