@@ -6,7 +6,22 @@ than its rounding.
 
 usage: scripts/panda_figures.py RECORDS [TASKS [SETTINGS]]: a figure a line, from the first jobs of each task. The files
 are those of `drainwise estimate`. Source: PanDAWMS/panda-server (Apache-2.0) at 9cc3603 of 2026-08-06,
-getScoutJobData_JEDI.
+getScoutJobData_JEDI. Where it differs from the table of docs/estimate.md:
+
+all: whole seconds, kB and percent on the way; cut to whole numbers, not rounded up, but for cpuTime, ioIntensity and
+    diskIO
+cpuTime: few events are made up for by strictly more than 6 h, or by pseudo_input
+ramCount: with unit MB the memory of the whole job: neither by core nor less baseRamCount
+outDiskCount: at most 10240 kB; outDiskUnit says by what: with PerEvent by event, else by MB of main input (unit kB).
+    Fixed keeps the preset
+workDiskCount: the library's size (libSize) where it is larger than the directory
+ioIntensity: of the main input and the output, per core
+diskIO: jobs of which both reading and writing is known
+memoryLeakCore: B/s per core, the mean; a figure of its own
+nGBPerJob: from one job's output, of which the largest data set reaches tgtMaxOutputForNG; by event its input and
+    workDiskCount + 300 MB, else the input that makes that output; less 1500 MB, which PanDA adds to each job by
+    itself
+cpuEfficiency: whole percent
 """
 
 from __future__ import annotations

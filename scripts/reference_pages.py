@@ -26,10 +26,9 @@ _KEYS_BEGIN = "### ["
 _COMMANDS = """\
 # Commands and exit codes
 
-Written from the program; `drainwise COMMAND --help` says the same, and needs neither packages nor a batch system. An
-option that names no value is a switch. Results go to standard output, all else to standard error; a fault is one line
-that begins with `drainwise: `. With `DRAINWISE_TRACEBACK=1` an unforeseen one is shown with its place in the code.
-[JSON](json.md) has a page of its own.
+Written from the program; `drainwise COMMAND --help` says the same. An option without a value is a switch. Results go to
+standard output, all else to standard error; a fault is one line that begins with `drainwise: `. With
+`DRAINWISE_TRACEBACK=1` an unforeseen one is shown with its place in the code. [JSON](json.md) has a page of its own.
 
 ## Exit codes
 
@@ -87,7 +86,7 @@ def _commands() -> Iterator[str]:
     parser = whole_parser()
     times = Counter(row for one in _parsers(parser) for row in _rows(one))
     shared = {row: times[row] for row in times if times[row] > 1}
-    yield "\n## Options of several commands\n\n| argument | meaning |\n|---|---|"
+    yield "\n## Options of several commands\n\n| | |\n|---|---|"
     yield from (_line(row) for row in sorted(shared))
     yield ""
     for one in _parsers(parser):
@@ -103,7 +102,7 @@ def _commands() -> Iterator[str]:
         if text and text.rstrip(".") not in _OF_THE_TABLE:
             yield f"{text[0].upper()}{text[1:].rstrip('.')}.\n"
         if own:
-            yield "\n".join(["| argument | meaning |", "|---|---|", *_lines(own)]) + "\n"
+            yield "\n".join(["| | |", "|---|---|", *_lines(own)]) + "\n"
         if options:
             yield f"{options}\n"
 

@@ -40,6 +40,9 @@ def test_new_only(release): pass
 @pytest.mark.in_turn("twins", "one")
 def test_one(): pass
 
+@pytest.mark.all_releases
+def test_minutes(): pass
+
 @pytest.mark.play
 @pytest.mark.in_turn("twins", "other")
 def test_other(release): pass
@@ -52,7 +55,7 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
     place = tmp_path_factory.mktemp("suite")
     (place / "conftest.py").write_text(CONFTEST)
     (place / "test_it.py").write_text(TESTS)
-    (place / "pytest.ini").write_text("[pytest]\nmarkers =\n play\n in_turn\n")
+    (place / "pytest.ini").write_text("[pytest]\nmarkers =\n play\n in_turn\n whole\n")
     environment = {**os.environ, "PYTHONPATH": str(Path(turns.__file__).parent)}
     command = [sys.executable, "-m", "pytest", "-p", "turns", "--collect-only", "-q", "-s", "-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
@@ -24,7 +24,7 @@ from drainwise.reclaim.settings import ReclaimSettings
 from drainwise_simulate.policies.choosers import Chosen, InOrder
 from drainwise_simulate.policies.clairvoyant import Clairvoyant
 from drainwise_simulate.policies.exact_totals import cheapest_of_total, total_to_give
-from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE, SLURM
 from drainwise_simulate.scenario import Checkpoints
 from drainwise_simulate.trace import MOST_JOBS, Trace, trace_in
 from drainwise_tasks.estimate.records.formats import JSON_LINES, format_of, read_as
@@ -45,11 +45,16 @@ class LeaseLog:
 
 @dataclass(frozen=True)
 class LeaseCosts:
-    """What each way wasted: core-seconds by policy, over `moments`, for `cores` that came back in all."""
+    """What each way wasted: core-seconds by policy, over `moments`, for `cores` that were wanted in all.
+
+    gpus: GPU-seconds that it wasted. given: the cores that came back.
+    """
 
     moments: int
     cores: int
     wasted: Mapping[str, float]
+    gpus: Mapping[str, float]
+    given: Mapping[str, float]
 
 
 def read_log(path: str) -> Trace | LeaseLog:
@@ -78,15 +83,23 @@ def _leases(stream: BinaryIO, path: str) -> LeaseLog:
 
 
 def costs_of(
-    log: LeaseLog, share: float, moments: int, settings: ReclaimSettings, seed: int, saves: Checkpoints | None = None
+    log: LeaseLog,
+    share: float,
+    moments: int,
+    settings: ReclaimSettings,
+    seed: int,
+    saves: Checkpoints | None = None,
+    preemptible: Container[str] = (),
 ) -> LeaseCosts:
     """Return what each way wastes when a share of the cores that are held is wanted at so many moments.
 
-    settings: of the agent; the others kill at once. saves: which jobs are taken to make checkpoints.
+    settings: of the agent; the others kill at once. saves: which jobs are taken to make checkpoints. preemptible: the
+    qualities of service whose jobs alone Slurm would preempt; () for no row of it.
     """
     jobs = log.jobs
     starts, ends = np.array([one.start for one in jobs]), np.array([one.end for one in jobs])
-    dice, wasted, cores = random.Random(seed), dict[str, float](), 0  # noqa: S311 - moments are drawn by lot, repeatably
+    dice, cores = random.Random(seed), 0  # noqa: S311 - moments are drawn by lot, repeatably
+    wasted, gpus, given = (defaultdict[str, float](float) for _ in range(3))
     for _ in range(moments):
         now = math.floor(dice.uniform(starts[0], ends.max()))
         numbers = np.flatnonzero((starts <= now) & (ends > now)).tolist()
@@ -94,9 +107,15 @@ def costs_of(
         held = sum(jobs[number].cores for number in numbers)
         wanted = math.ceil(share * held)
         cores += wanted
-        for name, chosen in _choices(among, wanted, jobs, now + settings.horizon):
-            wasted[name] = wasted.get(name, 0.0) + sum(_lost(jobs, one, saves) for one in chosen)
-    return LeaseCosts(moments, cores, wasted)
+        for name, chosen in _choices(among, wanted, jobs, now + settings.horizon, preemptible):
+            for sums in (wasted, gpus, given):
+                sums[name] += 0.0
+            for one in chosen:
+                job, seconds = jobs[int(one.candidate.pilot.run)], _lost(jobs, one, saves)
+                wasted[name] += job.cores * seconds
+                gpus[name] += (job.gpus or 0) * seconds
+                given[name] += job.cores
+    return LeaseCosts(moments, cores, wasted, gpus, given)
 
 
 def _pilot(number: int, job: Finished, now: int, saves: Checkpoints | None) -> Pilot:
@@ -110,13 +129,17 @@ def _pilot(number: int, job: Finished, now: int, saves: Checkpoints | None) -> P
 
 
 def _choices(
-    among: Candidates, wanted: int, jobs: tuple[Finished, ...], latest: int
+    among: Candidates, wanted: int, jobs: tuple[Finished, ...], latest: int, preemptible: Container[str]
 ) -> Iterable[tuple[str, tuple[Chosen, ...]]]:
-    """Yield each way with the jobs that it ends: all the same total of cores."""
+    """Yield each way with the jobs that it ends: all the same total of cores, but Slurm where too few may be."""
     need = Need(wanted, wanted)
     at_once = replace(among, settings=replace(among.settings, drain_only=False, notice=0), made=None)
     youngest = InOrder(lambda some: (-some.figures.columns.started,))
     yield YOUNGEST, youngest.choose(at_once, need)
+    if preemptible:
+        able = at_once.some([row for row, one in enumerate(among.pilots) if jobs[int(one.run)].qos in preemptible])
+        most = int(able.sizes.sum())
+        yield SLURM, youngest.choose(able, Need(min(wanted, most), most)) if most else ()
     rows = cheapest_of_total(among.sizes, among.figures.price, total_to_give(among.sizes, wanted, wanted)).tolist()
     yield SITE_LEAST_WASTE, tuple(Chosen(among[row], among[row].best) for row in rows)
     truth = {one.run: ((one.cores, float(one.started), jobs[int(one.run)].end),) for one in among.pilots}
@@ -124,12 +147,12 @@ def _choices(
 
 
 def _lost(jobs: tuple[Finished, ...], one: Chosen, saves: Checkpoints | None) -> float:
-    """Return the core-seconds that a job really loses by its order."""
+    """Return the seconds of its work that a job really loses by its order."""
     number = int(one.candidate.pilot.run)
     job, end = jobs[number], one.option.deadline
     if job.end <= end:
         return 0.0
-    return job.cores * (end - _saved(number, job.start, end, saves))
+    return end - _saved(number, job.start, end, saves)
 
 
 def _saved(number: int, start: float, moment: float, saves: Checkpoints | None) -> float:

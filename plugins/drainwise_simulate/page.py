@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from drainwise.page.html_page import template_beside
 from drainwise.page.svg import Axis, Bar, Dot, Line, Mark, Note, Plot, decades, drawn, linear, places
@@ -146,4 +146,36 @@ def page(study: Study, command: str, made: int) -> str:
         tables=[(title(part), [cells(line) for line in part.lines]) for part in study.parts],
         legend=legend(study),
         plots=plots_of(study),
+    )
+
+
+def lease_page(
+    said: str,
+    scenario: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    legend: Sequence[str],
+    plots: Mapping[str, Mapping[str, float]],
+    command: str,
+    made: int,
+) -> str:
+    """Return the page of a log whose jobs are leases of their own: a bar for each policy in each of the `plots`."""
+    drawings = []
+    for axis, values in plots.items():
+        bars = [Bar((0, one), (row - 0.33, row + 0.33), "c0", f"{one:.4g}") for row, one in enumerate(values.values())]
+        policies = places("", list(values), downwards=True)
+        plot = Plot(axis, linear(axis, max(values.values())), policies, bars, (), 70 + _ROW * len(values))
+        drawings.append((axis, drawn(plot)))
+    return template_beside(__file__, _TEMPLATE).render(
+        made=made,
+        name=said,
+        computer="",
+        acknowledge="",
+        command=command,
+        scenario=scenario,
+        notes=(),
+        headings=headings,
+        tables=[("what each way wastes", rows)],
+        legend=legend,
+        plots=drawings,
     )

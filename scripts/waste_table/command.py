@@ -96,7 +96,8 @@ def _measured(
 
 def _row(outcomes: Sequence[Outcome], args: argparse.Namespace, before: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept of a row; policies that were measured before at the same moments, and not now, stay."""
-    drawn = {"moments": args.moments, "replications": args.replications}
+    saves = None if args.checkpoint is None else list(args.checkpoint)
+    drawn = {"moments": args.moments, "replications": args.replications, "checkpoint": saves}
     same = {key: before.get(key) for key in drawn} == drawn
     policies = {
         line.policy: {

@@ -234,16 +234,19 @@ def test_an_account_that_has_gone_has_no_series() -> None:
 def test_what_was_wasted_stands_beside_what_was_promised() -> None:
     """Of the pilots that have ended: how, how long after their order, at what cost."""
     metrics = Metrics(POLICY)
-    ended = {"account": "a", "ordered": NOW, "ended": NOW + 400, "predicted": 100, "realised": 300}
+    ended: dict[str, object] = {"account": "a", "ordered": NOW, "ended": NOW + 400, "predicted": 100, "realised": 300}
     events = [{**ended, "vacated": vacated, "by_others": others} for vacated, others in ((0, 0), (1, 0), (1, 1))]
     events = [{**one, "vacated": bool(one["vacated"]), "by_others": bool(one["by_others"])} for one in events]
+    events += [{**events[0], "billed": 12.0, "unit": "billing-h", "predicted": 0, "realised": 600}]
     metrics.observe(dataclasses.replace(cycle(None), view=PoolView(ended=tuple(events))))
     seen = told(metrics)
     ends = {name[1]: value for name, value in seen.items() if name[0] == "drainwise_ended_pilots_total"}
-    assert ends == {"left": 1, "vacated": 1, "by_others": 1}
+    assert ends == {"left": 2, "vacated": 1, "by_others": 1}
+    assert seen["drainwise_billed_waste_total", "a", "billing-h", "realised"] == 2
+    assert seen["drainwise_billed_waste_total", "a", "core-h", "realised"] == 0.25
     assert seen["drainwise_promised_waste_core_seconds_total", "a"] == 300
-    assert seen["drainwise_realised_waste_core_seconds_total", "a"] == 900
-    assert (seen["drainwise_time_to_free_seconds_sum",], seen["drainwise_time_to_free_seconds_count",]) == (1200, 3)
+    assert seen["drainwise_realised_waste_core_seconds_total", "a"] == 1500
+    assert (seen["drainwise_time_to_free_seconds_sum",], seen["drainwise_time_to_free_seconds_count",]) == (1600, 4)
 
 
 def test_pilots_of_a_user_who_was_wrong_are_counted() -> None:

@@ -31,7 +31,7 @@ def test_pauses_double_from_one_period_to_the_longest() -> None:
 
 def test_a_cycle_comes_when_a_run_is_to_be_warned_or_requeued() -> None:
     """A little before its deadline; nothing is due of one that just ends, and in a dry run."""
-    one = Pilot("1@9", "1", "n1", "a", "alice", 8, NOW - 99, deadline=NOW + 100, lead=30)
+    one = Pilot("1@9", "1", "n1", "a", "alice", 8, NOW - 99, deadline=NOW + 100, lead=30, vacate=15)
     for pilot, acting, seconds in (
         (one, True, 55),
         (replace(one, deadline=NOW + 40), True, 25),

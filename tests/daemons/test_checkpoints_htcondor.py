@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import drainwise
+from acting_agent import acting_agent, journal_events
 from condor_jobs import TRANSFERRED, described, node_config
 from condor_pool import CondorPool
 from drainwise.siteconfig import load
@@ -18,6 +19,7 @@ from drainwise.siteconfig import load
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("checkpoints", "HTCondor")]
 ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
 CORES, INTERVAL = 4, 12
+MANY, HALF_MINUTE = 10, 30
 LATE = 15
 """Seconds that a checkpoint may come later than it should, at least: `reclaim.figures`."""
 SITE = """\
@@ -117,6 +119,50 @@ def test_a_job_that_checkpoints_goes_and_loses_no_more_than_it_did_since(pool: C
     print(f"{pool.release}: {CORES * since} core-s lost, {expected} expected")
     assert since <= INTERVAL
     assert 0 <= expected - CORES * since <= CORES * (INTERVAL + LATE)
+
+
+@pytest.mark.all_releases
+def test_of_twenty_orders_none_loses_more_than_one_interval(release: str, tmp_path: Path) -> None:
+    """Ten jobs that checkpoint each half minute, ordered twice beside ten that do not: what each did since its last
+    checkpoint is lost, and its order was to waste as much, within one interval.
+    """
+    site = tmp_path / "site.ini"
+    site.write_text(f"{SITE.format(state=tmp_path)}period = 5s\n")
+    script = f"sleep {HALF_MINUTE}; echo . >> saved; date +%s >> /ticks/$(ProcId); exit 85"
+    config = {"execute": node_config(load(str(site)))}
+    with CondorPool(nodes=1, cpus=2 * MANY, release=release, config=config) as pool:
+        pool.run(["mkdir", "-m", "777", "/ticks"])
+        jobs = described(f'''"-c '{script}'"''', *CHECKPOINTS, cores=1, count=MANY, executable="/bin/sh")
+        savers = f"#{pool.submit(jobs, user='alice')}."
+        pool.submit(described(3000, cores=1, count=MANY), user="alice")
+
+        def saved() -> int:
+            """How many run and have saved their work since they began."""
+            pilots = command(pool, str(site), "status")["pilots"]
+            return sum(savers in one["run"] and one.get("saved", 0) > one["started"] for one in pilots)
+
+        def served() -> bool:
+            """Decide whether all of bob's jobs run, and what became of each order is known."""
+            running = {one.text("Name") for one in pool.slots('RemoteOwner == "bob@pool.test"', ["Name"])}
+            outcomes = [one["outcome"] for one in journal_events(tmp_path, "order")]
+            return len(running) == MANY and len(journal_events(tmp_path, "ended")) == outcomes.count("done")
+
+        with acting_agent(pool, "--site", str(site)):
+            while len(journal_events(tmp_path, "ended")) < 2 * MANY:  # some go by themselves
+                pool.wait_for(lambda: saved() == MANY, 400, "runs with checkpoints")
+                waiting = pool.submit(described(3000, cores=1, count=MANY), user="bob")
+                pool.wait_for(served, 400, "the ends of these")
+                pool.run(["condor_rm", str(waiting)])
+        ends = journal_events(tmp_path, "ended")
+        lost = []
+        for one in ends:
+            assert savers in one["run"], "it had not saved its work"
+            number = one["run"].partition(savers)[2].partition("#")[0]
+            said = pool.run(["cat", f"/ticks/{number}"], node="node1").stdout.split()
+            lost.append(one["ended"] - max(int(moment) for moment in said if int(moment) <= one["ended"]))
+    print(f"{release}: lost {sorted(lost)} s; expected, realised {[(e['predicted'], e['realised']) for e in ends]}")
+    assert max(lost) <= HALF_MINUTE + 1, "whole seconds"
+    assert all(abs(one["predicted"] - one["realised"]) <= HALF_MINUTE for one in ends)
 
 
 def ended(pool: CondorPool, job: int) -> bool:

@@ -231,6 +231,11 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
     "scripts/waste_tables --logs . --results waste.json --write docs/simulate-results.md",
     "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
+    *(
+        f"scripts/waste_tables --logs . --results {words}"
+        for rows in ["--only quarter/2h --policies site-default --moments 2 --replications 1 --checkpoint 1h:1m"]
+        for words in (f"saves.json {rows}", f"asked.json {rows} --on-demand")
+    ),
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
 THE_SOLVER = {"scripts/chooser_quality"}  # tests/room/test_against_a_solver.py

@@ -219,4 +219,5 @@ def test_a_run_is_billed_as_slurm_bills_it(slurm_release: str) -> None:
             tres = cluster.run(["scontrol", "--oneliner", "show", "job", job]).stdout
             billed = int(tres.partition("billing=")[2].split(",")[0].split()[0])
             assert int(parse_billing(weights).each_core(run) * run.cores) == billed
+            assert round(parse_billing("site").each_core(run) * run.cores) == billed
             cluster.run(["scancel", job])

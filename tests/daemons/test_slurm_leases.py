@@ -202,7 +202,9 @@ def test_a_run_is_requeued_at_its_deadline_with_its_limit(cluster: SlurmCluster)
     """Warned before that by its QOS's GraceTime; one whose owner does not let it has an order as any other."""
     step = "srun --overlap sh -c 'trap \"touch /tmp/warned.$SLURM_JOB_ID\" TERM; while :; do sleep 0.2; done'"
     kept = start(cluster, "alice", "--cpus-per-task=4", "--time=20:00:00", "--requeue", "--qos=scavenge", script=step)
-    ends = start(cluster, "alice", "--cpus-per-task=4", "--time=20:00:00", "--no-requeue")
+    loop = "trap 'touch /tmp/signalled.$SLURM_JOB_ID' USR1\nwhile :; do sleep 0.2; done"
+    own = ("--no-requeue", "--signal=B:USR1@60")
+    ends = start(cluster, "alice", "--cpus-per-task=4", "--time=20:00:00", *own, script=loop)
     pool = pool_of(cluster, ScopeRules(at_deadline="requeue"))
     seen = {one.name: one for one in pool.snapshot(now()).pilots}
     assert [seen[one.label].lead for one in (kept, ends)] == [10, None]
@@ -226,3 +228,28 @@ def test_a_run_is_requeued_at_its_deadline_with_its_limit(cluster: SlurmCluster)
     [ended] = pool.endings([f"{kept.id}@{kept.start}"], now()).values()
     assert ended.vacated and cluster.job(ends.id).end < deadline + 1
     assert os.path.exists(cluster.path(f"/tmp/warned.{kept.id}", kept.nodes[0]))
+    signalled = cluster.path(f"/tmp/signalled.{ends.id}", ends.nodes[0])
+    cluster.wait_for(lambda: os.path.exists(signalled), 40, "the signal that the job itself asked for")
+
+
+def test_by_preemption_only_what_slurm_would_preempt_is_ordered(release: str) -> None:
+    """The job of the QOS that the waiting one's may preempt, of its own account; by shares it were atlas's."""
+    accounts = (Account("atlas", 1, ("alice",)), Account("cms", 9, ("bob",)))
+    qos = Qos("scavenge"), Qos("owner", ("Preempt=scavenge",))
+    spares_all = f"{PREEMPTION}PreemptParameters=min_exempt_priority=1\n"
+    with SlurmCluster(1, 8, release, spares_all, accounts, qos) as cluster:
+        dear = [start(cluster, "alice", "--cpus-per-task=2") for _ in range(2)]
+        cheap = start(cluster, "bob", "--cpus-per-task=4", "--qos=scavenge")
+        site = SiteRules(24 * HOUR, preemption=True)
+        tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
+        pool = SlurmPool(SlurmSection(bin_dir=tools, command_timeout=60), site)
+        number = wait(cluster, "--cpus-per-task=2", "--time=10")
+        [by_shares] = ordered(pool_of(cluster).snapshot(now()))
+        assert by_shares in {one.label for one in dear}
+        assert ordered(pool.snapshot(now())) == []
+        cluster.run(["scancel", str(number)])
+        wait(cluster, "--cpus-per-task=2", "--time=10", "--qos=owner")
+        plan = make_plan(pool.snapshot(now()), now(), SETTINGS)
+        assert [(one.pilot.name, one.pilot.account) for one in plan.orders] == [(cheap.label, "cms (preemptible)")]
+        pool.give_order(plan.orders[0].pilot, now() + 60, "wanted")
+        assert cluster.job(cheap.id).end <= now() + 60 < cluster.job(dear[0].id).end

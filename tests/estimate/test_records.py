@@ -21,8 +21,8 @@ def test_a_whole_record_is_read() -> None:
     """Every key reaches its field."""
     numbers = {name: place + 1 for place, name in enumerate(NUMBERS)}
     one = finished_of({**record(cores=8, state="failed", **dict.fromkeys(FLAGS, True)), **numbers})
-    assert one == Finished._make(("t", T0, T0 + 100, False, 8, *range(1, 15), True, True, True))
-    assert set(KEYS) == {*record(), *NUMBERS, *FLAGS, "state"}
+    assert one == Finished._make(("t", T0, T0 + 100, False, 8, *range(1, 16), True, True, True, ""))
+    assert set(KEYS) == {*record(), *NUMBERS, *FLAGS, "state", "qos"}
     assert isinstance(one, Finished) and one.seconds == 100
 
 

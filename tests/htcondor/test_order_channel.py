@@ -22,10 +22,10 @@ from drainwise.facts.errors import (
     RightsRefused,
     RunEnded,
 )
-from drainwise.htcondor.node import ORDERS, SECOND_SLOT, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
+from drainwise.htcondor.node import ORDERS, RETURN_ASKED, SECOND_SLOT, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
 from drainwise.htcondor.node.order_list import ENDLESS, WITHDRAWN, deadline_of
-from drainwise.htcondor.pool import order_channel
-from drainwise.htcondor.pool.knobs import KNOB, OrderEntry
+from drainwise.htcondor.pool import collector, order_channel
+from drainwise.htcondor.pool.knobs import KNOB, RETURN_KNOB, OrderEntry
 from drainwise.htcondor.pool.order_channel import (
     ask_for_part,
     drain,
@@ -562,16 +562,16 @@ def test_a_slot_that_does_not_say_how_long_it_vacates_takes_an_order_back(pool: 
 def test_what_was_ordered_is_waited_for_until_the_collector_shows_it(pool: Pool, mocker: MockerFixture) -> None:
     """Each order by its own attribute: also the one that stands again after a withdrawal in vain, and a wish."""
     startd = ordered(Activity="Retiring", lets_go_on=False, RetirementTimeRemaining=3600)
-    startd.slot[order_channel.SECOND_SLOT] = True
+    startd.slot[SECOND_SLOT] = True
     pool(startd)
     shown = mocker.spy(order_channel, "await_collector")
     with pytest.raises(ActionRefused, match="the order stands"):
         list(withdraw_order(RUN, SLOT, NODE))
-    startd.knobs["SETTABLE_ATTRS_ADMINISTRATOR"] += f", {order_channel.knobs.RETURN_KNOB}"
+    startd.knobs["SETTABLE_ATTRS_ADMINISTRATOR"] += f", {RETURN_KNOB}"
     list(ask_for_part(RUN, PartialReturn(3), SLOT, NODE))
     stands, asked = (call.args for call in shown.call_args_list)
     assert stands[:4] == (RUN, SLOT, NODE, ORDERS) and stands[4](str(ORDER)) and not stands[4]("")
-    assert asked[:4] == (RUN, SLOT, NODE, order_channel.RETURN_ASKED)
+    assert asked[:4] == (RUN, SLOT, NODE, RETURN_ASKED)
     assert asked[4](f"{RUN}=3:0:1") and not asked[4](f"{RUN}=2:0:1") and not asked[4]("")
 
 
@@ -603,7 +603,7 @@ def test_what_the_collector_shows_is_waited_for_as_long_as_it_may_take(
         {**run, **look} if isinstance(look, dict) else {**run, "Shown": look} if isinstance(look, str) else look
         for look in looks
     ]
-    asked = mocker.patch.object(order_channel.collector, "collector_slot", autospec=True, side_effect=ads)
+    asked = mocker.patch.object(collector, "collector_slot", autospec=True, side_effect=ads)
     order_channel.await_collector(RUN, SLOT, NODE, "Shown", "set".__eq__)
     assert asked.call_count == number
     assert asked.call_args.args == (SLOT, NODE, ("GlobalJobId", "JobStart", "Shown"))

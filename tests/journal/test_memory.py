@@ -17,6 +17,7 @@ from drainwise.journal.file import JournalFile, journal_line
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.journal.read import files_of
 from drainwise.pool.amounts import Amounts
+from drainwise.pool.billing import parse_billing
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.decide.user_plans import Allowances
@@ -45,6 +46,11 @@ def test_gpus_and_what_reports_cost_their_user_count_for_the_hour() -> None:
     event = order_event(dataclasses.replace(order, extra=3), Outcome.DONE, "", plan, NOW)
     [past] = remembering(json.loads(json.dumps(event))).history(NOW).orders
     assert past == PastOrder(NOW, "alice", 8, gpus=2, extra=3)
+    rules = dataclasses.replace(RULES, billing=parse_billing("GRES/gpu=16"))
+    dear = make_plan(snapshot(with_gpus, deficit=8), NOW, rules)
+    event = order_event(dear.orders[0], Outcome.DONE, "", dear, NOW)
+    [billed] = remembering(json.loads(json.dumps(event))).history(NOW).orders
+    assert billed == PastOrder(NOW, "alice", 8, gpus=2, billed=4.0)
     assert Allowances(History((past,)), NOW + 3599, RULES).extra == {"alice": 3}
     assert not Allowances(History((past,)), NOW + 3600, RULES).extra
 

@@ -112,6 +112,15 @@ def test_days_without_orders_are_there_too() -> None:
     ]
 
 
+def test_what_is_billed_is_summed_in_its_unit_and_else_in_core_hours() -> None:
+    gpus, cores = ended(VACATED, 60, 100, billed=9.0, unit="billing-h"), ended(VACATED, 60, 100)
+    found = report_on([gpus, dataclasses.replace(gpus, user="bea")], NOW, NOW).total
+    assert (found.realised_billed, found.predicted_billed, found.unit) == (1800, 64_800, "billing-h")
+    assert found.realised_waste == 200
+    mixed = report_on([gpus, cores], NOW, NOW).total
+    assert (mixed.realised_billed, mixed.unit) == (200, "core-h")
+
+
 def test_one_user_alone() -> None:
     bea = dataclasses.replace(ONE, user="bea@pool")
     for name in ("bea", "bea@pool"):

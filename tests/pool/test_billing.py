@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.billing import CORES, LEAST, Billing, parse_billing
+from drainwise.pool.billing import CORES, LEAST, SITE, Billing, parse_billing
 from drainwise.pool.facts import Piece, Pilot
 
 GPUS = Amounts(8, memory=65_536, gpus=4, others=(("gpu:a100", 4),))
@@ -52,3 +54,14 @@ def test_what_is_no_weight_is_refused(written: str) -> None:
 
 def test_cores_alone_is_what_a_site_has_that_says_nothing() -> None:
     assert parse_billing(CORES) == Billing()
+    assert [parse_billing(one).unit for one in (CORES, "CPU=1", "CPU=2", SITE)] == [
+        *("core-h", "core-h", "billing-h", "billing-h")
+    ]
+
+
+def test_what_the_batch_system_bills_is_taken_as_it_is() -> None:
+    """Its cores where it does not tell."""
+    run, site = job(Amounts(8, gpus=4)), parse_billing(SITE)
+    assert site.each_core(run) == 1.0
+    assert site.each_core(replace(run, billed=72.0)) == 9.0
+    assert site.each_core(replace(run, billed=0.0)) == LEAST

@@ -552,3 +552,11 @@ def test_a_priority_counts_up_to_a_bound(sign: int) -> None:
         one = pilot(1, report(priority=sign * said))
         for columns in (columns_of([one], NOW, SETTINGS, History()), columns_of_one(one, NOW, SETTINGS, History())):
             assert columns.priority_factor == sign * counts
+
+
+def test_an_order_that_cannot_end_before_the_next_save_ends_after_the_one_that_follows() -> None:
+    """The shortest time to drain is longer than the time between two saves: one of the later teeth is the best."""
+    often = pilot(1, None, saved=NOW - 20, next_save=NOW + 40)
+    job = assess(often, NOW, dataclasses.replace(SETTINGS, min_grace=1000))
+    assert (job.drained.kind, job.drained.deadline) == (COMMIT, NOW + 40 + 15 + 16 * 60)
+    assert job.drained.waste == pytest.approx(8 * 15 + BROKEN_PROMISES * 8 * (1015 + 20 - 15), abs=1)

@@ -18,6 +18,7 @@ from drainwise.pool.notices import notices_of
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History, NodeFault, PastOrder, TrustFigures
 from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.prices import BY_WASTE, POLICIES
 from drainwise.reclaim.quota import WhatIf
 from reached_asserts import judged
@@ -434,3 +435,22 @@ def test_a_pilot_with_gpus_costs_what_the_site_bills_for_them() -> None:
     plan = planned(seen, billing=billing)
     assert ordered(plan) == [busy.run]
     assert plan.orders[0].waste == 8 * 7200, "the waste is told in core-seconds"
+    shown = as_json(plan)
+    assert (shown["expected_billed"], shown["unit"]) == (8 * 7200, "billing-h")
+    dear = make_plan(snapshot(idle), NOW, dataclasses.replace(SETTINGS, billing=billing))
+    assert dear.orders[0].candidate.in_unit(dear.orders[0].waste) == "72.0 billing-h"
+    assert as_json(dear)["expected_billed"] == 8 * 3600 * 9
+    assert not {"expected_billed", "unit"} & as_json(planned(seen)).keys()
+
+
+@pytest.mark.parametrize(
+    ("limit", "earlier", "orders"),
+    [("max_billing_user_hour", 9.0, 0), ("max_billing_user_hour", 1.0, 1), ("max_billing_hour", 9.0, 0)],
+)
+def test_what_is_billed_bounds_what_an_hour_takes(limit: str, earlier: float, orders: int) -> None:
+    """A pilot with 8 cores and 4 GPUs is 72, and so was one of before with 9 for each core."""
+    billing, most = parse_billing("CPU=1,GRES/gpu=16"), 100
+    run = dataclasses.replace(pilot(1), holds=Amounts(8, gpus=4))
+    site = dataclasses.replace(SETTINGS, billing=billing, **{limit: most})  # type: ignore[arg-type]
+    past = History((PastOrder(NOW - 60, "alice", 8, billed=earlier), PastOrder(NOW - 3700, "alice", 99, billed=9.0)))
+    assert len(make_plan(snapshot(run), NOW, site, past).orders) == orders

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.cli.main import main
 from drainwise.facts.errors import UsageError
 from drainwise_simulate.leases import YOUNGEST, LeaseLog, costs_of, read_log
-from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE
+from drainwise_simulate.policies.meanings import CLAIRVOYANT, SITE_LEAST_WASTE, SLURM
 from drainwise_simulate.scenario import Checkpoints, site_settings, with_site_defaults
 from drainwise_simulate.trace import Trace
 from drainwise_tasks.estimate.records.record import Finished
@@ -20,11 +21,11 @@ from drainwise_tasks.estimate.records.record import Finished
 T0 = 1_795_000_000
 SITE = with_site_defaults(site_settings(), 300)
 SACCT = """\
-JobID|User|JobName|State|Start|End|AllocCPUS|TimelimitRaw
-1|alice|a|COMPLETED|2026-11-01T00:00:00|2026-11-01T10:00:00|8|900
-1.batch||batch|COMPLETED|2026-11-01T00:00:00|2026-11-01T10:00:00|8|
-2|bob|b|COMPLETED|2026-11-01T01:00:00|2026-11-01T09:00:00|4|900
-3|bob|c|RUNNING|2026-11-01T01:00:00|Unknown|4|900
+JobID|User|JobName|State|Start|End|AllocCPUS|AllocTRES|QOS|TimelimitRaw
+1|alice|a|COMPLETED|2026-11-01T00:00:00|2026-11-01T10:00:00|8|billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2|spare|900
+1.batch||batch|COMPLETED|2026-11-01T00:00:00|2026-11-01T10:00:00|8|||
+2|bob|b|COMPLETED|2026-11-01T01:00:00|2026-11-01T09:00:00|4|cpu=4|normal|900
+3|bob|c|RUNNING|2026-11-01T01:00:00|Unknown|4||normal|900
 """
 HISTORY = """[
 {"ClusterId": 1, "ProcId": 0, "Owner": "a", "JobStatus": 4, "JobStartDate": 1795000000, "CompletionDate": 1795003600}
@@ -84,3 +85,26 @@ def test_who_saves_each_hour_loses_an_hour_at_most(share: float, most: float) ->
     assert saves.wasted[SITE_LEAST_WASTE] <= most * never.wasted[SITE_LEAST_WASTE]
     assert saves.wasted[SITE_LEAST_WASTE] <= saves.cores * 3660 / share
     assert costs_of(jobs, 0.25, 20, SITE, 1, Checkpoints(3600, 60, 0.0)) == never
+
+
+def test_slurm_preempts_whom_it_may_and_gpus_are_counted(tmp_path: Path) -> None:
+    """The youngest is bob's, but of a quality of service that is not preempted; alice's holds two GPUs."""
+    (tmp_path / "log").write_text(SACCT)
+    found = read_log(str(tmp_path / "log"))
+    assert isinstance(found, LeaseLog)
+    assert [(one.gpus, one.qos) for one in found.jobs] == [(2.0, "spare"), (None, "normal")]
+    costs = costs_of(found, 0.3, 20, SITE, 1, preemptible=frozenset({"spare"}))
+    assert costs.gpus[SLURM] == costs.wasted[SLURM] / 4 > 0
+    assert costs.wasted[SLURM] > costs.wasted[YOUNGEST]
+    nobody = costs_of(found, 0.3, 20, SITE, 1, preemptible=frozenset({"other"}))
+    assert (nobody.wasted[SLURM], nobody.given[SLURM]) == (0, 0)
+    assert SLURM not in costs_of(found, 0.3, 20, SITE, 1).wasted
+
+
+def test_the_page_says_what_the_screen_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log").write_text(SACCT)
+    assert main(["simulate", str(tmp_path / "log"), "--html", str(tmp_path / "page"), "--preemptible", "spare"]) == 0
+    screen, page = capsys.readouterr().out, (tmp_path / "page").read_text()
+    rows = [line.split() for line in screen.splitlines() if line.startswith((YOUNGEST, SLURM, CLAIRVOYANT))]
+    assert all(f"<td>{cell}</td>" in page for row in rows if row[0][-1] != ":" for cell in row[1:])
+    assert page.count("<svg") == 2 and "GPU-h wasted" in page

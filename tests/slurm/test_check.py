@@ -133,7 +133,7 @@ def test_no_report_on_any_job_is_told_when_jobs_have_run_for_a_while() -> None:
 
 STEERED = {"preempttype": "preempt/qos", "preemptmode": "REQUEUE"}
 OWED = (Qos("pilots", frozenset(), frozenset({"requeue"})), Qos("owed", frozenset({"pilots"}), frozenset({"cluster"})))
-WITHIN = qos_in("normal||cluster|00:00:00\npilots||within,requeue|00:02:00\n")
+WITHIN = qos_in("normal||cluster|00:00:00|\npilots||within,requeue|00:02:00|00:01:00\n")
 
 
 def test_a_steered_cluster_is_in_order() -> None:

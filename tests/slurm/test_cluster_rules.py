@@ -27,6 +27,8 @@ from .recorded_cluster import VERSIONS, recorded
 from .recorded_room import NOW, rules
 from .recorded_room import recorded as recorded_room
 
+OFF = frozenset({"off"})
+
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_recorded_rules(version: str) -> None:
@@ -34,9 +36,9 @@ def test_recorded_rules(version: str) -> None:
     assert found.selection == Selection(whole_nodes=False, memory=True)
     assert found.kept_memory == {"node2": 512}
     assert found.partitions == {
-        "main": Partition("main"),
-        "closed": Partition("closed", accounts=frozenset({"atlas"})),
-        "gpu": Partition("gpu", most_nodes=1),
+        "main": Partition("main", modes=OFF),
+        "closed": Partition("closed", accounts=frozenset({"atlas"}), modes=OFF),
+        "gpu": Partition("gpu", most_nodes=1, modes=OFF),
     }
     seen = {one.name: (sorted(one.nodes), one.cpus, one.active, one.floats) for one in found.reservations}
     assert seen == {
@@ -57,6 +59,7 @@ def test_a_cluster_without_reservations(version: str) -> None:
     answer += recorded(version, "partition.txt").decode() + "No reservations in the system\n"
     found = rules_in(answer)
     assert (set(found.partitions), found.reservations, dict(found.kept_memory)) == ({"main"}, (), {})
+    assert (found.preempt_modes, found.preempt_exempt) == (OFF, 0)
     assert QUESTIONS.startswith("show config\n")
 
 

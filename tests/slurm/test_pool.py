@@ -232,3 +232,12 @@ def test_a_snapshot_tells_the_parts_what_they_need(mocker: MockerFixture) -> Non
     parts.orders.give_limits_back.assert_called_once_with(jobs)
     parts.closings.close_nodes.return_value = ["made"]
     assert parts.pool.close_nodes([], Snapshot(T0, (), ()), T0) == ["made"]
+
+
+def test_what_runs_in_a_job_began_with_its_longest_step(tmp_path: Path) -> None:
+    """Its batch script is none; nothing that a user has named is read."""
+    steps = "7.batch 1-00:00:00\n7.0 00:40\n7.1 01:00:00\n8_3.0 10:02\n8_3.extern 02:00\nodd\n9.0 never\n"
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\nprintf '{steps}'\n")
+    (tmp_path / "squeue").chmod(0o755)
+    made = SlurmPool(SlurmSection(bin_dir=str(tmp_path)))
+    assert made.steps_since(T0) == {"7": T0 - 3600, "8_3": T0 - 602}

@@ -13,6 +13,7 @@ from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.pool.facts import Pilot
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.pool.orders import SlurmOrders
+from drainwise.slurm.pool.qos_rules import qos_in
 from drainwise.slurm.pool.requeues import SlurmRequeues
 from drainwise.slurm.pool.rules import Partition
 
@@ -23,37 +24,36 @@ PILOT = Pilot(RUN, "12", "n1", "cms", "carol", 8, NOW - 10_000, traits=TRAITS)
 GPU = {"gpu": Partition("gpu", grace=45)}
 
 
-def requeues(bin_dir: Path, can: str = "1", qos: str = "scavenge||requeue|00:02:00") -> SlurmRequeues:
-    """With squeue and sacctmgr as they answer of one running job."""
+def requeues(bin_dir: Path, can: str = "1") -> SlurmRequeues:
+    """With squeue as it answers of one running job."""
     line = f"12|12|N/A|0|RUNNING|1795260000|{NOW + 9999}|1|{can}|1|0|5|10:00:00|"
-    for name, text in (("squeue", line), ("sacctmgr", qos)):
-        said = f"echo '{text}'" if text else "exit 1"
-        (bin_dir / name).write_text(f"#!/bin/sh\n{said}\n")
-        (bin_dir / name).chmod(0o755)
+    (bin_dir / "squeue").write_text(f"#!/bin/sh\necho '{line}'\n")
+    (bin_dir / "squeue").chmod(0o755)
     return SlurmRequeues(SlurmCommands(str(bin_dir)), SlurmOrders(SlurmCommands(str(bin_dir))), SCOPES)
 
 
 @pytest.mark.parametrize(
     ("pilot", "can", "qos", "lead"),
     [
-        (PILOT, "1", "scavenge||requeue|00:02:00", 120),
-        (PILOT, "1", "scavenge||requeue|00:00:00", 45),
+        (PILOT, "1", "scavenge||requeue|00:02:00|", 120),
+        (PILOT, "1", "scavenge||requeue|00:00:00|00:01:00", 45),
         (PILOT, "1", "", 300),
-        (PILOT, "0", "scavenge||requeue|00:02:00", None),
+        (PILOT, "0", "scavenge||requeue|00:02:00|", None),
         (replace(PILOT, traits=(("qos", ("normal",)), ("partition", ("gpu",)))), "1", "", None),
     ],
     ids=["GraceTime of the QOS", "of the partition", "no accounting", "its owner does not let it", "another scope"],
 )
 def test_the_lead_is_slurms_grace_time(tmp_path: Path, pilot: Pilot, can: str, qos: str, lead: int | None) -> None:
-    [found] = requeues(tmp_path, can, qos).with_leads([pilot], GPU)
-    assert found == replace(pilot, lead=lead)
+    told = {one.name: one for one in qos_in(qos)}
+    [found] = requeues(tmp_path, can).with_leads([pilot], GPU, told)
+    assert found == (pilot if lead is None else replace(pilot, lead=lead, vacate=15))
 
 
 def test_a_run_is_warned_once_and_requeued_before_its_deadline(tmp_path: Path, mocker: MockerFixture) -> None:
     orders = mocker.create_autospec(SlurmOrders, instance=True)
     found = SlurmRequeues(SlurmCommands(str(tmp_path)), orders, SCOPES)
-    pilot = replace(PILOT, deadline=NOW + 200, lead=120)
-    others = (replace(pilot, lead=None), replace(pilot, leaving=True), replace(pilot, deadline=None))
+    pilot = replace(PILOT, deadline=NOW + 200, lead=120, vacate=15)
+    others = (replace(pilot, lead=None, vacate=None), replace(pilot, leaving=True), replace(pilot, deadline=None))
     warned = ["12 was sent SIGTERM: it is requeued in 120 s"]
     for at, said in ((NOW, []), (NOW + 65, warned), (NOW + 70, [])):
         assert list(found.carry_out([pilot, *others], at)) == said

@@ -169,11 +169,13 @@ def test_a_run_that_ends_now_waits_again_where_all_let_it(tmp_path: Path, requeu
 
 
 def test_a_run_is_requeued_with_the_limit_that_it_was_granted(tmp_path: Path) -> None:
-    """Its limit first; known from the order, or, to an agent that began since, from its record."""
+    """Its limit first; known from its record, or while the accounting does not answer, from the order."""
     goes = f'case "$*" in *EndTime*) echo {DEADLINE} > {{bin}}/end;; requeue*) {GONE};; esac'
     asked = ["scontrol update JobId=12 TimeLimit=600", "scontrol requeue 12"]
-    orders, given = programs(tmp_path, scontrol=goes, scancel="")
+    silent = "echo 'sacct: error: Connection refused' >&2; exit 1"
+    orders, given = programs(tmp_path, scontrol=goes, scancel="", sacct="")
     orders.shorten(RUN, DEADLINE, "wanted")
+    (tmp_path / "sacct").write_text(f"#!/bin/sh\n{silent}\n")
     orders.warn(RUN)
     orders.requeue(RUN)
     assert given() == [WRITTEN, SET, "scancel --signal=TERM 12", *asked]

@@ -18,6 +18,7 @@ from drainwise import __version__
 from drainwise.agent.cycle import Cycle
 from drainwise.agent.cycle_facts import CycleOutcome, PoolView
 from drainwise.journal.event import Event, Outcome, State, number, truth
+from drainwise.journal.outcomes import billed_in
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.notices import UNKNOWN
 from drainwise.reclaim.decide.open_until import held_cores
@@ -76,6 +77,7 @@ _GAUGES: dict[str, tuple[str, ...]] = {
     "open_orders": ("Orders whose pilot has not ended yet.",),
     "overdue_orders": ("Orders of these whose deadline has passed.",),
 }
+_WASTE_LABELS = "waste", "account", "unit"
 _COUNTERS: dict[str, tuple[str, ...]] = {
     "cycles_total": ("Cycles: acted, dry_run (also by the kill switch), fault.", "result"),
     "orders_total": ("Orders, by what became of them.", "policy", "outcome"),
@@ -86,6 +88,10 @@ _COUNTERS: dict[str, tuple[str, ...]] = {
     "ended_pilots_total": ("Pilots with an order that have ended, by how.", "end"),
     "promised_waste_core_seconds_total": ("What ending these should waste.", "account"),
     "realised_waste_core_seconds_total": ("What ending these has wasted.", "account"),
+    "billed_waste_total": (
+        "Waste that was ordered, promised and realised, in hours of what is billed.",
+        *_WASTE_LABELS,
+    ),
     "followups_total": ("Things finished that earlier orders had left behind.",),
     "freed_unused_cores_total": ("Cores that came back and that nobody under quota used in time.",),
 }
@@ -196,6 +202,8 @@ class Metrics:
         account = self._label(str(event["account"]))
         self._counters["promised_waste_core_seconds_total"].labels(account).inc(number(event, "predicted"))
         self._counters["realised_waste_core_seconds_total"].labels(account).inc(number(event, "realised"))
+        for what, name in (("promised", "predicted"), ("realised", "realised")):
+            self._bill(what, account, number(event, name), *billed_in(event))
 
     def _decided(self, plan: Plan) -> None:
         self._begin_with(plan.policy)
@@ -228,11 +236,15 @@ class Metrics:
                 account = self._label(act.order.pilot.account)
                 self._counters["ordered_cores_total"].labels(account).inc(act.order.pilot.cores)
                 self._counters["ordered_waste_core_seconds_total"].labels(account).inc(act.order.waste)
+                self._bill("ordered", account, act.order.waste, act.order.candidate.billed, act.order.candidate.unit)
         for result in outcome.withdrawn:
             self._counters["withdrawn_total"].labels(result.outcome).inc()
         for part in outcome.parts:
             self._counters["parts_total"].labels(part.outcome).inc()
         self._counters["followups_total"].inc(len(outcome.followups))
+
+    def _bill(self, what: str, account: str, waste: float, billed: float, unit: str) -> None:
+        self._counters["billed_waste_total"].labels(what, account, unit).inc(waste * billed / 3600)
 
     def _label(self, account: str) -> str:
         """Return the account as a label: one of few, and of a form that breaks nobody's display."""

@@ -92,11 +92,11 @@ def _float(text: str) -> float:
 def name_filters(more: str = "") -> tuple[Option, ...]:
     """Return --user, --account and --node; more: what the help of the first two says besides."""
     return (
-        option("--user U", f"show only pilots of this user; may be repeated{more}", action="append"),
-        option("--account A", f"show only pilots of this account; may be repeated{more}", action="append"),
+        option("--user U", f"only pilots of this user; repeatable{more}", action="append"),
+        option("--account A", f"only pilots of this account; repeatable{more}", action="append"),
         option(
             "--node N",
-            "show only pilots on this node, or on nodes such as 'wn[001-120]' or 'rack7-*'; may be repeated",
+            "only pilots on this node, or on 'wn[001-120]', 'rack7-*'; repeatable",
             action="append",
         ),
     )
@@ -104,7 +104,7 @@ def name_filters(more: str = "") -> tuple[Option, ...]:
 
 def filters(limit: str, more: str = "") -> tuple[Option, ...]:
     """Return all filters; limit: what --limit bounds."""
-    state = option("--state", "show only pilots in this state now; may be repeated", choices=STATES, action="append")
+    state = option("--state", "only pilots in this state now; repeatable", choices=STATES, action="append")
     return *name_filters(more), state, at_most(limit)
 
 

@@ -84,21 +84,19 @@ def _tables() -> dict[str, type[Any]]:
 def markdown() -> str:
     """Write one table per section: key, what it takes, default, meaning; of sections with a name what others lack."""
     lines: list[str] = []
+    first: dict[str, str] = {}
     for section, table in _tables().items():
-        lines += [f"### [{section}]", "", *_HEADING, *map(_row, keys_of(section, table)), ""]
+        again: dict[str, list[str]] = {}
+        for key in keys_of(section, table):
+            again.setdefault(first.setdefault(_row(key), section), []).append(f"`{key.name}`")
+        said = [f"As in [{one}]: {', '.join(names)}.\n" for one, names in again.items() if one != section]
+        own = [row for row in map(_row, keys_of(section, table)) if first[row] == section]
+        lines += [f"### [{section}]", "", *said, *_HEADING, *own, ""]
     for section, table, of in ((KIND, KindSection, "features"), (SCOPE, ScopeSection, "reclaim")):
         known = {key.name for key in keys_of(of, SECTIONS[of])}
-        own = [key for key in keys_of(section, table) if key.name not in known]
+        own = [_row(key) for key in keys_of(section, table) if key.name not in known]
         also = ", ".join(f"`{key.name}`" for key in keys_of(section, table) if key.name in known)
-        lines += [
-            f"### [{section}NAME]",
-            "",
-            f"{table.__doc__} As in [{of}]: {also}.",
-            "",
-            *_HEADING,
-            *map(_row, own),
-            "",
-        ]
+        lines += [f"### [{section}NAME]", "", f"{table.__doc__} As in [{of}]: {also}.", "", *_HEADING, *own, ""]
     return "\n".join(lines)
 
 

@@ -141,9 +141,7 @@ COMMAND = Command(
     (
         SITE_FILE,
         option("--json", "print JSON"),
-        option(
-            "--bundle FILE", "also write FILE, a tar.gz for a bug report: without secrets and names of users and nodes"
-        ),
+        option("--bundle FILE", "also write a tar.gz for a bug report, without secrets and names"),
     ),
     run,
     f"{_ABOUT}. Ends with 0 when nothing is wrong, 1 when something is, 2 when the site file is wrong.",

@@ -129,20 +129,16 @@ COMMAND = Command(
     _ABOUT,
     (
         option("--tree DIR", "what `drainwise config … --out DIR` wrote for this machine"),
-        option(
-            "--defaults DIR", "the tree of a package: its files are written where the site has rendered or edited none"
-        ),
+        option("--defaults DIR", "the tree of a package, for files that the site has not rendered or edited"),
         option(
             "--remove",
-            "take them away: last the package; what the batch system's configuration names stays, and does nothing",
+            "remove them; what the batch system's configuration names stays, and does nothing",
         ),
         option("--files-only", "only files of a tree: the package is there already"),
         option("--library DIR", f"where the package goes (default: as the tree says, else {LIBRARY})"),
         option("--python FILE", f"what runs it (default: as the tree says, else {_PYTHON})"),
         option("--command FILE", "default: %(default)s", dest="program", default=COMMAND_PLACE),
-        option(
-            "--prologs", f"put the prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"
-        ),
+        option("--prologs", f"put the prologs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"),
     ),
     run,
     f"{_ABOUT}; again: replace what is there",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DEFAULTS = PilotSettings()
 _SECONDS = {
-    "margin": "stop everything that long before the end of the lease or a deadline",
+    "margin": "stop everything so long before the lease or a deadline ends",
     "kill_wait": "from asking a payload to end (TERM) to ending it (KILL)",
     "term_grace": "what is left after SIGTERM when no deadline is known",
     "heartbeat": "longest time between two reports",
@@ -142,21 +142,21 @@ _RUN = Command(
         ),
         option(
             "--estimate RECORDS",
-            "expect of payloads what this file of finished ones says of their task; it is followed while it grows",
+            "expect of payloads what this file of finished ones says of their task",
         ),
         METADATA,
         option(
             "--end-machine",
             "in a virtual machine: at the end run the command that $MACHINEFEATURES/shutdown_command names",
         ),
-        option("--ignore-orders", "report, and take no notice of anything (for rehearsals)"),
+        option("--ignore-orders", "report, and obey nothing (for rehearsals)"),
         option(
             "--return-memory MIB",
-            "MiB of memory that it gives back with each core that the site asks for (default: %(default)s)",
+            "MiB of memory given back with each core (default: %(default)s)",
             whole(0),
             default=0,
         ),
-        option("--whole-lease", "never give back some of the cores, only all of them at the end"),
+        option("--whole-lease", "give back no cores before the end"),
     ),
     run,
 )

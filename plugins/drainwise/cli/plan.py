@@ -90,9 +90,7 @@ COMMAND = Command(
     (
         *DECISION,
         option("--cores N", "plan for N cores, whatever is owed and without a cycle's limits", whole(1, 999_999_999)),
-        *filters(
-            "pilots of each user, those with an order first", "; with --cores: plan for theirs alone, over quota or not"
-        ),
+        *filters("pilots of each user, those with an order first", "; with --cores: plan for theirs alone"),
         option("--by TIME", "with --cores: as `drainwise reclaim --cores N --by TIME` would order them"),
         option(
             "--horizon DURATION",

@@ -107,6 +107,8 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         max_cores_hour=reclaim.max_cores_per_hour,
         max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
         billing=parse_billing(reclaim.billing),
+        max_billing_user_hour=reclaim.max_billing_per_user_per_hour,
+        max_billing_hour=reclaim.max_billing_per_hour,
         extra_cores=None if reclaim.extra_cores == "auto" else int(reclaim.extra_cores),
         **{name: getattr(reclaim, name) for name in same},
     )

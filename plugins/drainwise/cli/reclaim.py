@@ -172,9 +172,7 @@ COMMAND = Command(
             "--resume-demand ACCOUNT", "lift the pause of an account whose jobs did not start on cores", one_of=MUST
         ),
         *request_options(MUST),
-        *filters(
-            "pilots of each user, those with an order first", "; with --cores: order theirs alone, over quota or not"
-        ),
+        *filters("pilots of each user, those with an order first", "; with --cores: order theirs alone"),
         option("--all", "show every pilot that is spared, and not just 50 of each user"),
         option("--act", "give the orders; without it, only show them"),
         option("--journal FILE", "append a JSON line for each event there (default: the site's journal)"),

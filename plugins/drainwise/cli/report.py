@@ -145,10 +145,14 @@ def _headings() -> list[Heading]:
     return counts + [Heading(text, number=True, spare=spare) for text, spare in sums]
 
 
+def _billed(sums: Sums) -> list[str]:
+    return [core_hours(seconds, sums.unit) for seconds in (sums.predicted_billed, sums.realised_billed)]
+
+
 def _cells(sums: Sums) -> list[str]:
     freed = "-" if sums.time_to_free_median is None else duration(round(sums.time_to_free_median))
     counts = (sums.ordered, *(sums.ends[end] for end, _ in _ENDS), sums.cores_freed)
-    return [*map(str, counts), core_hours(sums.predicted_waste), core_hours(sums.realised_waste), freed]
+    return [*map(str, counts), *_billed(sums), freed]
 
 
 COMMAND = Command(

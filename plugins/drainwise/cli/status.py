@@ -18,6 +18,7 @@ from drainwise.cli.screen.wanted import PilotFilter, fits_any
 from drainwise.cli.text import document, json_text
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
+from drainwise.pool.abilities import TellsSteps
 from drainwise.pool.facts import Account, Pilot, Pool, Snapshot
 from drainwise.pool.notices import UNKNOWN, mixed_line, notices_of
 from drainwise.pool.scope import with_scope
@@ -39,7 +40,7 @@ _ACCOUNT = ("account", "owed", "in use", "wanted", "over/under", "effective prio
 _CUTTABLE = {"name", "user", "account", "node", "run"}
 _SHORTEST = {"name": 16}
 _SPARE = {"client": 4, "priority": 3, "report": 2, "remaining": 1}
-_BY_SCHEDULER = "name,user,account,node,cores,elapsed,saved,timeleft,killwaste"
+_BY_SCHEDULER = "name,user,account,node,cores,gpus,elapsed,saved,timeleft,killwaste"
 _WATCH = 5.0  # seconds
 
 
@@ -117,7 +118,9 @@ class Status:
             self._pool = open_pool(self._args)
         found, said = self._pool.snapshot(now), list[str]()
         if self._args.scheduler_only:
-            found = dataclasses.replace(found, pilots=tuple(map(_as_scheduled, found.pilots)))
+            since = self._pool.steps_since(now) if isinstance(self._pool, TellsSteps) else {}
+            pilots = tuple(_as_scheduled(one, since.get(one.name)) for one in found.pilots)
+            found = dataclasses.replace(found, pilots=pilots)
             return found, History()
         history = history_of(journal_to_look_at(self._args), found, said.append)
         found = with_scope(found, self._settings.scope)
@@ -144,9 +147,13 @@ class Status:
         return lines[1:] if self._args.noheader else lines
 
 
-def _as_scheduled(pilot: Pilot) -> Pilot:
-    """Return a pilot with what its batch system has of it, and nothing that it or its node says."""
-    return dataclasses.replace(pilot, report=None, seen=None, contradictory=False, client=PAPER.name)
+def _as_scheduled(pilot: Pilot, since: int | None) -> Pilot:
+    """Return a pilot with what its batch system has of it, and nothing that it or its node says.
+
+    since: when its steps began, UNIX s: what earlier ones have done is done.
+    """
+    found = dataclasses.replace(pilot, report=None, seen=None, contradictory=False, client=PAPER.name)
+    return found if since is None else dataclasses.replace(found, saved=since, next_save=None)
 
 
 def _accounts(accounts: Sequence[Account], wanted: PilotFilter, paper: Paper) -> list[str]:
@@ -187,7 +194,7 @@ COMMAND = Command(
         option("--format COLUMN,...", "only these columns of the pilots, for programs"),
         option(
             "--scheduler-only",
-            "by what the batch system alone knows: run time, and when the last checkpoint was saved; no node is needed",
+            "by what the batch system alone knows: run time, last checkpoint, steps of Slurm's jobs",
         ),
         option("--noheader", "with --format: without the line of names"),
         option(

@@ -93,11 +93,18 @@ def duration(seconds: int) -> str:
     return f"{seconds}s"
 
 
-def core_hours(core_seconds: int) -> str:
-    """Write core-seconds as core-hours, to three places: 74000 → `20.6 core-h`, 104 → `0.029 core-h`."""
+CORE_H, BILLING_H = "core-h", "billing-h"
+"""The units of what is wasted: cores × hours, or hours of what a site bills."""
+
+
+def core_hours(core_seconds: int, unit: str = CORE_H) -> str:
+    """Write core-seconds as core-hours, to three places: 74000 → `20.6 core-h`, 104 → `0.029 core-h`.
+
+    unit: another one, of seconds of which so many are given.
+    """
     hours = core_seconds / 3600
     places = next(places for places, above in ((0, 100), (1, 10), (2, 1), (3, 0)) if abs(hours) >= above)
-    return f"{hours:.{places}f} core-h"
+    return f"{hours:.{places}f} {unit}"
 
 
 def clock(moment: int) -> str:

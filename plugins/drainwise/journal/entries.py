@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from drainwise.facts.units import CORE_H
 from drainwise.journal.event import Event, Kind, Outcome, new_event
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
 from drainwise.pilotad.partial_return import PartialReturn
@@ -232,4 +233,5 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
         realised=realised,
         possible=possible,
         cores_freed=order.cores,
+        **({"billed": order.billed, "unit": order.unit} if order.unit != CORE_H else {}),
     )

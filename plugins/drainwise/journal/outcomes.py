@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.cut_deadline import Claims
+from drainwise.facts.units import CORE_H
 from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, values_in, whole
 from drainwise.pilotad.report import OBSERVED
@@ -62,7 +63,7 @@ class OpenOrder:
     `since`, by its reports before. returned: cores of its lease that it went without at its order; it may have held
     them before. seen: what a kill at the order would have lost, of a pilot of which no more was known; else None.
     vacate: seconds before its deadline at which it is begun to be ended, or ends by itself. saves: what it has saved by
-    the last look; None where it saves nothing.
+    the last look; None where it saves nothing. billed, unit: see `billed_in`.
     """
 
     run: str
@@ -84,6 +85,8 @@ class OpenOrder:
     returned: int = 0
     seen: int | None = None
     vacate: int = 0
+    billed: float = 1.0
+    unit: str = CORE_H
     saves: Saves | None = None
 
     @property
@@ -220,7 +223,13 @@ def _idle_on_average(order: OpenOrder, ended: int, cpu_seconds: float | None) ->
 def past_order(event: Event) -> PastOrder:
     """Return what the order of an event took of its user. Raises ValueError for an event that is not sound."""
     gpus, extra = (whole(event, name) if name in event else 0 for name in ("gpus", "extra"))
-    return PastOrder(moment(event, "time"), text(event, "user"), whole(event, "cores"), gpus, extra)
+    billed, _ = billed_in(event)
+    return PastOrder(moment(event, "time"), text(event, "user"), whole(event, "cores"), gpus, extra, billed)
+
+
+def billed_in(event: Event) -> tuple[float, str]:
+    """Return what the site billed for each core of an event's pilot, and the unit."""
+    return (number(event, "billed"), text(event, "unit")) if "billed" in event else (1.0, CORE_H)
 
 
 def open_order_of(event: Event) -> OpenOrder:
@@ -231,6 +240,7 @@ def open_order_of(event: Event) -> OpenOrder:
         amounts = {name: number(claims, name) for name in ClaimedValues._fields if name != "heartbeat"}
         said = ClaimedValues(whole(claims, "heartbeat"), **amounts)
     whose = ("run", "name", "node", "account", "user", "cores", "started", "deadline", "kind", "draining")
+    billed, unit = billed_in(event)
     kept = event.get("saves")
     saves = None
     if isinstance(kept, dict):
@@ -248,6 +258,8 @@ def open_order_of(event: Event) -> OpenOrder:
         vacate=whole(event, "vacate")
         if "vacate" in event
         else PROFILES.get(str(event.get("client")), PAPER).stops_before,
+        billed=billed,
+        unit=unit,
         saves=saves,
     )
 

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
+from drainwise.facts.units import CORE_H
 from drainwise.journal.event import Event, Kind, Outcome, moment, number, objects, text, truth, values_in, whole
 from drainwise.journal.explain import identity_in
+from drainwise.journal.outcomes import billed_in
 from drainwise.journal.read import PassedOver, events_of
 from drainwise.journal.remembered import ReportedPart, named_part, part_of, unmet_of
 from drainwise.pool.identity import ANYBODY, PilotIdentity
@@ -44,7 +46,7 @@ class ReportedOrder:
     """One order; times in UNIX s, wastes in core-seconds, those of an end that is not known None.
 
     believed: its pilot promised something; else predicted is what was expected of it. policy: by which it was chosen,
-    "" where that is not known.
+    "" where that is not known. billed, unit: as in `outcomes.billed_in`.
     """
 
     run: str
@@ -62,6 +64,8 @@ class ReportedOrder:
     identity: PilotIdentity = ANYBODY
     node: str = ""
     policy: str = ""
+    billed: float = 1.0
+    unit: str = CORE_H
 
 
 class ReportedJournal:
@@ -138,6 +142,7 @@ class ReportedJournal:
 
 
 def _ordered(event: Event) -> ReportedOrder:
+    billed, unit = billed_in(event)
     return ReportedOrder(
         **values_in(event, ReportedOrder, "run", "name", "account", "user", "cores", "deadline"),
         ordered=moment(event, "time"),
@@ -147,6 +152,8 @@ def _ordered(event: Event) -> ReportedOrder:
         identity=identity_in(event),
         node=text(event, "node") if "node" in event else "",
         policy=policy if isinstance(policy := event.get("policy"), str) else "",
+        billed=billed,
+        unit=unit,
     )
 
 
@@ -163,7 +170,8 @@ class Sums:
     """Sums over some orders. Each order counts where it was given, with all that became of it.
 
     ordered: orders given; `ends`, how many ended in which way, add up to it. not_ordered: skipped or refused. Wastes
-    are in core-seconds, over the pilots whose end is known. times_to_free: seconds from the order to the end of each
+    are in core-seconds, over the pilots whose end is known; those that are billed are seconds of `unit`, in which all
+    of them are. times_to_free: seconds from the order to the end of each
     of those.
     """
 
@@ -175,6 +183,9 @@ class Sums:
     predicted_waste: int
     realised_waste: int
     times_to_free: tuple[int, ...]
+    predicted_billed: int
+    realised_billed: int
+    unit: str
 
     @property
     def time_to_free_median(self) -> float | None:
@@ -283,6 +294,12 @@ def _sums(some: Sequence[ReportedOrder]) -> Sums:
     given = [one for one in some if one.end != NOT_ORDERED]
     ends = Counter(one.end for one in given)
     gone = [one for one in given if one.ended is not None]
+    units = {one.unit for one in given}
+    unit = units.pop() if len(units) == 1 else CORE_H
+
+    def billed(name: str) -> int:
+        return round(sum((getattr(one, name) or 0) * (one.billed if unit == one.unit else 1.0) for one in gone))
+
     return Sums(
         ordered=len(given),
         not_ordered=len(some) - len(given),
@@ -292,6 +309,9 @@ def _sums(some: Sequence[ReportedOrder]) -> Sums:
         predicted_waste=sum(one.predicted for one in gone),
         realised_waste=sum(one.realised or 0 for one in gone),
         times_to_free=tuple(max(0, (one.ended or 0) - one.ordered) for one in gone),
+        predicted_billed=billed("predicted"),
+        realised_billed=billed("realised"),
+        unit=unit,
     )
 
 
@@ -332,7 +352,7 @@ def as_json(report: Report) -> dict[str, object]:
 
 _IN_JSON = (
     *("cores_ordered", "cores_freed", "predicted_waste", "realised_waste"),
-    *("time_to_free_median", "time_to_free_longest"),
+    *("predicted_billed", "realised_billed", "unit", "time_to_free_median", "time_to_free_longest"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol, runtime_checkable
@@ -31,6 +31,17 @@ class TellsEnded(Protocol):
         """Return the most cores that an account had at a time in jobs that began on these nodes since then and ended.
 
         since, now: UNIX s. Raises PoolError when nobody tells.
+        """
+
+
+@runtime_checkable
+class TellsSteps(Protocol):
+    """A pool that knows the parts of jobs that run one after the other."""
+
+    def steps_since(self, now: int) -> Mapping[str, int]:
+        """Return since when the longest-running part of each job that has some runs, UNIX s, by the job's name.
+
+        Raises PoolUnreachable.
         """
 
 

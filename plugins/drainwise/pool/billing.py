@@ -8,11 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from drainwise.facts.units import BILLING_H, CORE_H
+
 if TYPE_CHECKING:
     from drainwise.pool.facts import Pilot
 
-CORES = "cores"
-"""What a site writes that bills cores alone."""
+CORES, SITE = "cores", "site"
+"""What a site writes that bills cores alone, or what its batch system says."""
 LEAST = 1e-3
 """A core is billed at least this: no job is free to end, whatever the site bills for it."""
 _MEBIBYTES = {"": 1, "K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
@@ -21,14 +23,23 @@ _WEIGHT = re.compile(r"([A-Za-z][\w/:.+-]{0,63})=([0-9]{1,9}(?:\.[0-9]{1,9})?)([
 
 @dataclass(frozen=True)
 class Billing:
-    """The weight of one of each resource, by its name in `pool.amounts.Amounts`; memory: of a MiB."""
+    """The weight of one of each resource, by its name in `pool.amounts.Amounts`; memory: of a MiB. None: the batch
+    system's own, which it tells of each job.
+    """
 
-    weights: tuple[tuple[str, float], ...] = ((CORES, 1.0),)
+    weights: tuple[tuple[str, float], ...] | None = ((CORES, 1.0),)
+
+    @property
+    def unit(self) -> str:
+        """What is billed, times hours."""
+        return CORE_H if self == CORES_ALONE else BILLING_H
 
     def each_core(self, pilot: Pilot) -> float:
         """Return what the site bills for all that a job holds, for each of its cores; it holds its cores at least."""
         if self == CORES_ALONE:
             return 1.0
+        if self.weights is None:
+            return 1.0 if pilot.billed is None else max(LEAST, pilot.billed / max(1, pilot.cores))
         has = {**dict(pilot.held.named()), CORES: pilot.cores}
         return max(LEAST, sum(weight * has.get(name, 0) for name, weight in self.weights) / max(1, pilot.cores))
 
@@ -38,12 +49,14 @@ CORES_ALONE = Billing()
 
 
 def parse_billing(written: str) -> Billing:
-    """Parse `cores`, or weights as Slurm's TRESBillingWeights has them. Raises ValueError for everything else.
+    """Parse `cores`, `site`, or weights as Slurm's TRESBillingWeights has them. Raises ValueError for everything else.
 
     The names are CPU, Mem (of a MB; `0.25G`: of a GB), GRES/gpu, GRES/gpu:TYPE and GRES/NAME, in any case.
     """
     if written == CORES:
         return CORES_ALONE
+    if written == SITE:
+        return Billing(None)
     weights: dict[str, float] = {}
     for row in written.split(","):
         match = _WEIGHT.fullmatch(row.strip())

@@ -17,8 +17,6 @@ from drainwise.pool.closures import Closure
 from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind, Place
 
-_REQUEUED_BEFORE = 15  # s: at the deadline itself the batch system would end the run for good
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -56,7 +54,9 @@ class Pilot:
     `saved` is when what it had done last was saved by a checkpoint, `next_save` when the next should be, as far as its
     batch system tells: None where it does not. The job's owner may be able to set both, so they count as its claims do.
     `asked` is how many of its lease it is asked to have returned in all, 0 where no such wish stands.
-    `lead` is set where it is requeued at the deadline of an order: so many seconds before that it is warned.
+    `billed` is what its batch system bills for all that it holds, per unit of time, None where it does not
+    tell or that is its cores.
+    `lead` is set where it is requeued `vacate` before the deadline of an order: so many seconds earlier it is warned.
     """
 
     run: str
@@ -90,10 +90,11 @@ class Pilot:
     saved: int | None = None
     next_save: int | None = None
     lead: int | None = None
+    billed: float | None = None
 
     def due(self, deadline: int) -> tuple[int, ...]:
         """Return when it is warned and requeued by an order with this deadline (UNIX s); () where it just ends."""
-        requeued = deadline - _REQUEUED_BEFORE
+        requeued = deadline - (self.vacate or 0)
         return () if self.lead is None else (requeued - self.lead, requeued)
 
     @property

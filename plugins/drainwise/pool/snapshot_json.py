@@ -190,6 +190,7 @@ _AS_WITHOUT = {
     "saved": None,
     "next_save": None,
     "lead": None,
+    "billed": None,
 }
 _PILOT = _form(Pilot, "heard unanswered reserved traits min_age", _AS_WITHOUT)
 _ACCOUNT = _form(Account)
@@ -235,7 +236,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
             *(() if one.seen is None else (observation_text(one.seen),)),
             *((one.returned, one.can_return, one.asked) if one.returned or one.can_return or one.asked else ()),
             *(() if one.saved is None else (one.saved, one.next_save)),
-            *(() if one.lead is None else (one.lead,)),
+            *(() if one.lead is one.billed is None else (one.lead, one.billed)),
             [(it.node, it.place, parts(it.holds)) for it in one.pieces],
         )
         for one in snapshot.pilots

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from drainwise.facts.clients import PAPER, PROFILES
-from drainwise.facts.units import core_hours, duration
+from drainwise.facts.units import CORE_H, core_hours, duration
 from drainwise.facts.waste import bounded_remaining
 from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import OBSERVED
@@ -38,7 +38,7 @@ LEARNED = "learned"
 """The agent expects them, by how long such payloads ran: nobody else knows them."""
 NO_PAYLOAD = "no payload"
 """Its node sees no payload: nothing is to end."""
-_SHOWN = "believed", "doubt", "draining", "vacate"  # of the columns
+_SHOWN = "believed", "doubt", "draining", "vacate", "billed"  # of the columns
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class Candidate:
 
     rule: why its report is not believed or not taken as it is, "" when it is. draining: it says itself that it takes no
     payload any more, so what idles on its cores is lost with an order or without. options: the ways to end it that
-    count, the cheapest first. vacate: seconds before its deadline at which it is begun to be ended.
+    count, the cheapest first. vacate: seconds before its deadline at which it is begun to be ended. billed: for each
+    core, see `Columns`; times hours in `unit`.
     """
 
     pilot: Pilot
@@ -73,6 +74,8 @@ class Candidate:
     draining: bool
     options: tuple[Option, ...]
     vacate: int = 0
+    billed: float = 1.0
+    unit: str = CORE_H
 
     @property
     def ends(self) -> str:
@@ -82,6 +85,10 @@ class Candidate:
         if self.pilot.report.source != PROCESSES:
             return PUBLISHED
         return LEARNED if self.pilot.seen is not None and self.pilot.seen.payloads else NO_PAYLOAD
+
+    def in_unit(self, waste: int) -> str:
+        """Write its waste (core-seconds) as the site bills it."""
+        return core_hours(round(waste * self.billed), self.unit)
 
     @property
     def best(self) -> Option:
@@ -171,7 +178,7 @@ def _candidate(
     settings: ReclaimSettings,
     history: History,
 ) -> Candidate:
-    believed, doubt, draining, vacate = shown
+    believed, doubt, draining, vacate, billed = shown
     standing, rule = standing_of(pilot, now, settings.heartbeat_limit)
     if doubt > 0:
         rule = doubt_in_words(history.trust[pilot.user], doubt)
@@ -197,6 +204,8 @@ def _candidate(
         draining=draining,
         options=tuple(options),
         vacate=int(vacate),
+        billed=billed,
+        unit=settings.billing.unit,
     )
 
 

@@ -209,7 +209,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
         cut, cut_deadline = where(stated, found, cut), where(stated, moment, cut_deadline)
     commits = it.cores < 0
     if _any_of(saves(it)):
-        for end in after_saves(it, now):
+        for end in after_saves(it, now, earliest):
             moment = at_most(at_least(_rounded_up(end), earliest), limit)
             saved = wasted_after_save(it, now, at_least(moment - it.vacate, now))
             commits = commits | (saved < cut)
@@ -308,10 +308,15 @@ def _saves(it: Columns) -> tuple[Quantity, Quantity, Quantity]:
     return where(it.writing < math.inf, it.writing, 0.0), period, at_least(period * _LATE_SAVE, _LEAST_LATE)
 
 
-def after_saves(it: Columns, now: int) -> tuple[Quantity, Quantity]:
-    """Return the first deadlines after a save of its own of each, and after one on demand; infinite for none."""
-    writing, _, late = _saves(it)
-    return it.next_save + writing + late + it.vacate, now + it.writing + _LEAST_LATE + it.vacate
+def after_saves(it: Columns, now: int, earliest: Quantity) -> tuple[Quantity, Quantity]:
+    """Return the first deadlines from `earliest` on (UNIX s) after a save of its own of each, and after one on demand.
+
+    Infinite for none.
+    """
+    writing, period, late = _saves(it)
+    first, step = it.next_save + writing + late + it.vacate, where(it.next_save < math.inf, period, 1.0)
+    own = first + step * _rounded_up(at_least(earliest - first, 0.0) / step)
+    return own, now + it.writing + _LEAST_LATE + it.vacate
 
 
 def wasted_after_save(it: Columns, now: int, stopped: Real) -> Quantity:

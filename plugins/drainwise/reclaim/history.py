@@ -34,7 +34,7 @@ from drainwise.requests.request import AdminRequest
 class PastOrder:
     """Cores and GPUs that one user was ordered to give back at `time` (UNIX s).
 
-    extra: cores beyond what facts took, which its reports cost it then.
+    extra: cores beyond what facts took, which its reports cost it then. billed: for each core.
     """
 
     time: int
@@ -42,6 +42,7 @@ class PastOrder:
     cores: int
     gpus: int = 0
     extra: int = 0
+    billed: float = 1.0
 
 
 @dataclass(frozen=True)

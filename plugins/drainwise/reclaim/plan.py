@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from drainwise.facts.units import CORE_H
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.pool.kept_room import KeptRoom
@@ -263,6 +264,19 @@ class Plan:
         first = [(one, int(one.spared_rows[0])) for one in users if len(one.spared_rows)]
         each = [one.prices[one.open.pilots[row].run] / one.open.sizes[row] for one, row in first]
         return None if not first else (best := first[int(np.argmin(each))])[0].spared_at(best[1])
+
+    @property
+    def unit(self) -> str:
+        """In which what it wastes is billed."""
+        found = [one.candidate.unit for one in self.orders] + [one.candidate.unit for one in self.returns]
+        return found[0] if found else CORE_H
+
+    @property
+    def billed(self) -> int:
+        """Expected waste of all orders in seconds of `unit`."""
+        some = [(one.waste, one.candidate.billed) for one in self.orders]
+        some += [(one.waste, one.candidate.billed) for one in self.returns]
+        return round(sum(waste * billed for waste, billed in some))
 
     @property
     def waste(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from drainwise.facts.units import CORE_H
 from drainwise.pool.identity import as_values
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import KILL, Candidate
@@ -35,6 +36,7 @@ def as_json(plan: Plan) -> dict[str, object]:
         **_some(plan, "taken", "policy", "summary"),
         "cores": balance_as_json(plan.balance),
         "expected_waste": plan.waste,
+        **({"expected_billed": plan.billed, "unit": plan.unit} if plan.unit != CORE_H else {}),
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
         "paused_demand": [asdict(one) for one in plan.paused],
@@ -133,4 +135,5 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         **_some(pilot, "leaving", "cannot"),
         "identity": as_values(pilot.identity),
         **{name: cores for name in _NUMBERS if (cores := getattr(pilot, name))},
+        **(_some(one, "billed", "unit") if one.unit != CORE_H else {}),
     }

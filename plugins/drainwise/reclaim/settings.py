@@ -36,7 +36,8 @@ class ReclaimSettings:
     nothing works. need_left: until the moment of a need that stays open; where each pilot gets time to drain it gets no
     more than that, but its least time; None: the whole horizon. extra_cores: that a user's reports may cost it beyond
     what facts take, None for as many as its largest pilot has, or a quarter of that; reports_compete: whose reports
-    decide together, "user", "account" or "site". billing: what waste on a core counts when pilots are compared.
+    decide together, "user", "account" or "site". billing: what waste on a core counts when pilots are compared;
+    most of it within any hour: max_billing_user_hour, max_billing_hour.
     """
 
     policy: str
@@ -61,6 +62,8 @@ class ReclaimSettings:
     scope: ScopeRules = field(default_factory=ScopeRules)
     max_cores_hour: int = 10_000_000
     max_gpus_user_hour: int = 10_000_000
+    max_billing_user_hour: int = 10_000_000
+    max_billing_hour: int = 10_000_000
     extra_cores: int | None = None
     reports_compete: str = "user"
     billing: Billing = CORES_ALONE

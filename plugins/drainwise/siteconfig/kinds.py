@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from drainwise.facts.client_rules import alternatives
 from drainwise.facts.units import format_duration, format_size, parse_duration, parse_size
-from drainwise.pool.billing import CORES, parse_billing
+from drainwise.pool.billing import CORES, SITE, parse_billing
 from drainwise.pool.identity import LONGEST, Rule, rule_of
 
 T = TypeVar("T")
@@ -185,8 +185,8 @@ def payload_patterns() -> TextKind[str]:
 
 def billing_weights() -> TextKind[str]:
     """Return the kind of weights of resources; see `pool.billing`."""
-    expected = f"{CORES}, or weights of CPU, Mem, GRES/NAME, such as CPU=1,Mem=0.25G,GRES/gpu=16"
-    return _matching("weights", f"{CORES}, or CPU=1,Mem=0.25G,GRES/gpu=16", expected, parse_billing)
+    expected = f"{CORES}, {SITE}, or weights of CPU, Mem, GRES/NAME, such as CPU=1,Mem=0.25G,GRES/gpu=16"
+    return _matching("weights", f"{CORES}, {SITE}, or CPU=1,Mem=0.25G,GRES/gpu=16", expected, parse_billing)
 
 
 def file_patterns() -> TextKind[str]:

@@ -205,6 +205,11 @@ class ReclaimSection:
     exempt: str | None = optional(
         _PILOTS, "account=operations or user=root", "which running jobs are never ordered; it wins"
     )
+    entitlement: str = key(
+        choice("shares", "preemption"),
+        "shares",
+        "shares: accounts below theirs take from those above; preemption: Slurm's own rule says who takes from whom",
+    )
     at_deadline: str | None = optional(
         _AT_DEADLINE,
         REQUEUE,
@@ -260,9 +265,12 @@ class ReclaimSection:
     billing: str = key(
         billing_weights(),
         CORES,
-        "how jobs compare: by cores, or by weights as in Slurm's TRESBillingWeights",
+        "how jobs compare: by cores, by weights as in Slurm's TRESBillingWeights, or site: as Slurm bills them, or by"
+        " HTCondor's SlotWeight",
     )
     max_gpus_per_user_per_hour: int = key(_COUNT, 10000000, "most GPUs taken from one user within an hour")
+    max_billing_per_user_per_hour: int = key(_COUNT, 10000000, "most of what is billed taken from one user in an hour")
+    max_billing_per_hour: int = key(_COUNT, 10000000, "likewise from all users")
     max_cores_per_hour: int = key(_COUNT, 10000000, "most cores taken from all users within an hour")
 
     def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:

@@ -43,8 +43,9 @@ class Slurm(System):
         from drainwise.slurm.pool.pool import SlurmPool
         from drainwise.slurm.pool.snapshot import SiteRules
 
-        rules, sent = site.clients.rules, site.identity.rules()
-        return SlurmPool(site.slurm, SiteRules(site.reclaim.max_grace, clients=rules, scope=site.scope, identity=sent))
+        rules, sent, its = site.clients.rules, site.identity.rules(), site.reclaim
+        by_preemption = its.entitlement == "preemption"
+        return SlurmPool(site.slurm, SiteRules(its.max_grace, (), rules, site.scope, sent, by_preemption))
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""
@@ -61,7 +62,7 @@ class Slurm(System):
         parser.add_argument(
             "--live",
             metavar="FILE",
-            help="the output of `scontrol show config`, where the command does not work here; none: a new cluster",
+            help="the output of `scontrol show config`; none: a new cluster",
         )
 
     def render(self, site: SiteConfig, args: argparse.Namespace) -> Sequence[RenderedFile]:

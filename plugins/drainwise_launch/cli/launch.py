@@ -287,14 +287,14 @@ COMMAND = Command(
         option("--backend NAME", "the backend of every job, whatever the file says"),
         option(
             "-l --local",
-            "run every job on this machine: what it cannot reserve here makes it run alone; same as --backend local",
+            "run every job on this machine: --backend local",
             dest="backend",
             action="store_const",
             const=LOCAL,
         ),
         option(
             "--backend-options [NAME:]TEXT",
-            "options of the batch system's own; where jobs go to several, with its NAME: before them; repeatable",
+            "options of the batch system's own, for one of several with its NAME:; repeatable",
             action="append",
             default=[],
         ),

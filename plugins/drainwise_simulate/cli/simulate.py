@@ -20,7 +20,7 @@ from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
 from drainwise.pilot.decide.settings import WHILE_DRAINING
-from drainwise_simulate.policies.meanings import CLAIRVOYANT, MEANINGS
+from drainwise_simulate.policies.meanings import CLAIRVOYANT, MEANINGS, SLURM_MEANS
 from drainwise_simulate.scenario import DOMINANT, ESTIMATES, Checkpoints, Scenario, site_settings, with_site_defaults
 from drainwise_simulate.trace import Trace
 from drainwise_tasks.estimate.records.record import skipped_words
@@ -48,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
     scenario = scenario_of(args)
     trace = read_log(args.trace)
     if isinstance(trace, LeaseLog):
-        print("\n".join(_costs(trace, scenario, args)))
+        lines = _costs(trace, scenario, args)
+        if args.html != "-" or args.json:
+            print("\n".join(lines))
         return 0
     if args.longest is not None:
         trace = _shortened(trace, args.longest)
@@ -86,24 +88,34 @@ def _costs(log: LeaseLog, scenario: Scenario, args: argparse.Namespace) -> list[
     """Return the lines on what each way would have wasted in a log whose jobs are leases of their own."""
     from drainwise_simulate.leases import YOUNGEST, costs_of
 
-    site = with_site_defaults(scenario.site, scenario.min_grace)
-    found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, scenario.checkpoints)
+    if args.html is not None:
+        from drainwise_simulate.page import lease_page
+
+        _writable(args.html)
+    site, preemptible = with_site_defaults(scenario.site, scenario.min_grace), args.preemptible
+    found = costs_of(log, scenario.reclaimed, scenario.moments, site, scenario.seed, scenario.checkpoints, preemptible)
     if not found.cores:
         raise UsageError(f"{log.name}: no job runs at any of {found.moments} moments of it; --moments asks for more")
-    hours = {name: waste / 3600 for name, waste in found.wasted.items()}
-    if args.json:
-        shown = {"jobs": len(log.jobs), "moments": found.moments, "cores": found.cores, "core_hours_wasted": hours}
-        return [json_text(document("lease costs", {**shown, "skipped": dict(log.skipped)}))]
+    hours, gpus = ({name: one / 3600 for name, one in some.items()} for some in (found.wasted, found.gpus))
     whole = hours[YOUNGEST] or 1.0
     rows = [
-        [name, f"{waste:.4g}", f"{waste / found.cores:.3g}", f"{waste / whole:.0%}"] for name, waste in hours.items()
+        [name, f"{waste:.4g}", f"{gpus[name]:.4g}", f"{waste / (found.given[name] or 1):.3g}", f"{waste / whole:.0%}"]
+        for name, waste in hours.items()
     ]
-    names = "core-h wasted", "per core", "of youngest-first"
-    headings = [Heading("policy"), *(Heading(text, number=True) for text in names)]
+    names = "policy", "core-h wasted", "GPU-h wasted", "core-h per core", "of youngest-first"
     said = f"{log.name}: {len(log.jobs)} jobs, each a lease of its own.{skipped_words(log.skipped)}"
-    cores = f"{scenario.reclaimed:.0%} of the cores in use, at {found.moments} moments: {found.cores} cores in all."
-    meanings = (f"{name}: {MEANINGS[name]}" for name in hours)
-    return [printable(said), cores, "", *table(headings, rows, standard_output())[0], "", *meanings]
+    cores = f"{scenario.reclaimed:.0%} of the cores in use, at {found.moments} moments: {found.cores} cores in all"
+    meanings = [f"{name}: {MEANINGS.get(name, SLURM_MEANS)}" for name in hours]
+    if args.html is not None:
+        plots = {names[1]: hours, names[2]: gpus}
+        made = lease_page(said, cores, names, rows, meanings, plots, _command(args), int(time.time()))
+        write_whole(args.html, made, "page")
+    if args.json:
+        shown = {"jobs": len(log.jobs), "moments": found.moments, "cores": found.cores, "core_hours_wasted": hours}
+        given = {"gpu_hours_wasted": gpus, "cores_given": found.given}
+        return [json_text(document("lease costs", {**shown, **given, "skipped": dict(log.skipped)}))]
+    headings = [Heading(text, number=bool(place)) for place, text in enumerate(names)]
+    return [printable(said), f"{cores}.", "", *table(headings, rows, standard_output())[0], "", *meanings]
 
 
 @contextlib.contextmanager
@@ -236,7 +248,7 @@ COMMAND = Command(
             "trace TRACE",
             "a log in the Standard Workload Format, or of sacct --parsable2 or condor_history -json or -long, where "
             "each job is a lease (only --reclaim, --moments, --horizon, --grace, --min-grace, --seed, --checkpoint, "
-            "--json count); -: input",
+            "--preemptible, --html, --json count); -: input",
         ),
         "the site",
         option("--cores N", "cores of the site (%(default)s)", whole(1, _MOST_CORES), default=_USUAL.cores),
@@ -248,7 +260,7 @@ COMMAND = Command(
         ),
         option(
             "--lease DURATION",
-            "how long a pilot may stay; jobs that ask for more are left out (4d)",
+            "of a pilot; longer jobs are left out (4d)",
             _SPAN,
             default=_USUAL.lease,
         ),
@@ -261,6 +273,12 @@ COMMAND = Command(
             "pilots, or a share of them, save all their work so often, which takes so long: 1h:1m:0.5 (none); jobs "
             "of sacct or condor_history do so each by itself",
             saves_in,
+        ),
+        option(
+            "--preemptible QOS,…",
+            "in a log of sacct with the column QOS, whose jobs Slurm itself would preempt, in a row of its own (none)",
+            lambda text: frozenset(text.split(",")),
+            default=frozenset(),
         ),
         option("--on-demand", "pilots with --checkpoint save when an order asks for it, too"),
         "what is reclaimed",
@@ -316,7 +334,7 @@ COMMAND = Command(
         option("--processes N", "at a time (as many as there are cores)", whole(1, 1024), default=_CORES),
         option(
             "--dominant SHARE",
-            "of the core-hours: all is shown again without a user or a group that has more (%(default)s)",
+            "show all again without a user or group that has more of the core-hours (%(default)s)",
             _SHARE,
             default=DOMINANT,
         ),

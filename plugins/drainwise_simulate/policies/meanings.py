@@ -12,6 +12,8 @@ SITE_LEAST_WASTE = "site-least-waste"
 """`least-waste` with what a site has that sets nothing beside it; `least-waste` itself may choose freely here."""
 SITE_DEFAULT = "site-default"
 """What a site has that sets nothing: `open-need` in the same bounds."""
+SLURM = "slurm-preemption"
+"""In a log of sacct alone."""
 MEANINGS = {
     **{name: one.meaning for name, one in AGENT.items() if name != OPEN_NEED},
     SITE_LEAST_WASTE: "least-waste with the defaults of a site beside it: time to drain, and a margin of 15 minutes",
@@ -32,3 +34,4 @@ MEANINGS = {
     "clairvoyant-waiting": "knows all that every pilot will run, and drains each from the best step to the best end",
 }
 """What each policy does, for help and documents."""
+SLURM_MEANS = "the youngest first of those whose quality of service may be preempted, killed: Slurm's own"

@@ -13,7 +13,7 @@ from typing import Union
 from drainwise.cli.command_line.parser import near
 from drainwise.cli.screen.wanted import state_of
 from drainwise.facts.errors import UsageError
-from drainwise.facts.units import core_hours, duration
+from drainwise.facts.units import duration
 from drainwise.reclaim.candidates import LEARNED, NO_PAYLOAD, Candidate
 
 Value = Union[int, float, str, None]
@@ -38,10 +38,13 @@ class Column:
     value: Callable[[Row], Value]
     show: Callable[[Value], str] = str
     number: bool = False
+    is_waste: bool = False
 
     def text(self, row: Row) -> str:
-        """Write the cell as people read it."""
+        """Write the cell as people read it; a waste as the site bills it."""
         value = self.value(row)
+        if self.is_waste and value is not None:
+            return row.one.in_unit(_whole(value))
         return UNKNOWN if value is None else self.show(value)
 
     def word(self, row: Row) -> str:
@@ -61,9 +64,7 @@ def _seconds(name: str, heading: str, meaning: str, value: Callable[[Row], Value
 
 
 def _waste(name: str, heading: str, meaning: str, value: Callable[[Row], Value]) -> Column:
-    return Column(
-        name, heading, f"{meaning}, core-seconds", value, lambda value: core_hours(_whole(value)), number=True
-    )
+    return Column(name, heading, f"{meaning}, core-seconds", value, number=True, is_waste=True)
 
 
 def _plain(value: Value) -> str:
@@ -131,6 +132,7 @@ COLUMNS = (
     Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
     Column("client", "client", "its kind of client by [clients]", lambda row: row.one.pilot.client),
     _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
+    _number("gpus", "GPUs", "GPUs that it holds", lambda row: row.one.pilot.gpus),
     _number("used", "used", "cores that its payloads use", _of_report("used_cpu")),
     Column(
         "standing",
@@ -151,6 +153,9 @@ COLUMNS = (
     _waste("drainwaste", "draining waste", "what idles if it drains", lambda row: row.one.draining_waste),
     _waste("killwaste", "kill waste", "what is lost if it is killed now", lambda row: row.one.kill_waste),
     _waste("orderwaste", "waste if drained", "what draining it now would waste", lambda row: row.one.drained.waste),
+    _number(
+        "billed", "billed", "what the site bills for each of its cores ([reclaim] billing)", lambda row: row.one.billed
+    ),
     _number("priority", "worth", "what its owner says it is worth; higher is better", _of_report("priority_factor")),
     Column("state", "state", "running, draining, ordered or leaving", state),
     Column("status", "state", "its state, and how long it has to go after an order", _state_and_time),

@@ -10,7 +10,7 @@ from drainwise.agent.cycle_facts import CycleOutcome
 from drainwise.cli.screen.columns import Row, columns_called
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, noted_table
 from drainwise.cli.screen.wanted import PilotFilter
-from drainwise.facts.units import core_hours, duration
+from drainwise.facts.units import duration
 from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared, UserPlan
 from drainwise.reclaim.plan_json import as_json
 
@@ -152,19 +152,19 @@ def _user_lines(
 
 def _order(order: Order, user: UserPlan, now: int) -> PlanRow:
     times = (_left(order.deadline, now), _left(order.cores_back, now), duration(user.open.settings.horizon))
-    cells = (order.pilot.name, str(order.pilot.cores), order.kind, *times, core_hours(order.waste))
+    cells = (order.pilot.name, str(order.pilot.cores), order.kind, *times, order.candidate.in_unit(order.waste))
     return PlanRow((*cells, *_figures(Row(order.candidate, now))), order.reason, is_asked=True)
 
 
 def _part(one: PartOrder, now: int) -> PlanRow:
     times = (_NONE, _left(one.cores_back, now) if one.cores_back is not None else "?", _left(one.by, now))
-    cells = (one.pilot.name, str(one.pilot.cores), f"return {one.cores}", *times, core_hours(one.waste))
+    cells = (one.pilot.name, str(one.pilot.cores), f"return {one.cores}", *times, one.candidate.in_unit(one.waste))
     return PlanRow((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=True)
 
 
 def _spared(one: Spared, now: int) -> PlanRow:
     pilot, best = one.candidate.pilot, one.candidate.best
-    cells = (pilot.name, str(pilot.cores), "spare", *[_NONE] * len(_NUMBERS), core_hours(best.waste))
+    cells = (pilot.name, str(pilot.cores), "spare", *[_NONE] * len(_NUMBERS), one.candidate.in_unit(best.waste))
     return PlanRow((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=False)
 
 

@@ -306,6 +306,7 @@ def pilot_of(
         place=place,
         holds=slot.holds,
         identity=sent.get(job),
+        billed=None if slot.weight == slot.cores else slot.weight,
     )
 
 

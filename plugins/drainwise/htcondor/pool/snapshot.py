@@ -96,6 +96,8 @@ def snapshot_of(
     accounts = accountant.accounts(uses, ratio, cores)
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     pilots = tuple(closed_pilots(with_parts(seen.pilots(), slots, startds, now), slots, startds.unordered))
+    if odd := {slot.name for slot in strange}:
+        pilots = tuple(replace(one, billed=None) if one.name in odd else one for one in pilots)
     floors = {
         record.name: record.floor * ratio for record in accountant.records if record.floor and not record.is_group
     }

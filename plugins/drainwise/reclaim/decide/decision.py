@@ -43,7 +43,7 @@ from drainwise.reclaim.decide.open_until import (
 )
 from drainwise.reclaim.decide.parts import asked_no_more, parts_count, with_all_asked
 from drainwise.reclaim.decide.standing import needed_runs, with_replacements, withdrawals
-from drainwise.reclaim.decide.user_plans import user_plans, within_gpus
+from drainwise.reclaim.decide.user_plans import user_plans, within_hour
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, unbound, with_unanswered
 from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.prices import policy_called
@@ -92,7 +92,7 @@ def make_plan(
     requested = requested_plans(snapshot, now, settings, history)
     if what_if is not None:
         return _what_if_plan(requested, what_if, now, settings, history)
-    snapshot = within_gpus(with_far_ends(requested.others, now, settings.horizon), history, now, settings)
+    snapshot = within_hour(with_far_ends(requested.others, now, settings.horizon), history, now, settings)
     opened, seen = open_until(snapshot, now, settings, history), snapshot
     need = opened if settings.policy == OPEN_NEED else None
     until = opened if parts_count(snapshot, settings) else None

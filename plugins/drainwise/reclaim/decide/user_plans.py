@@ -11,7 +11,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -40,7 +42,7 @@ from drainwise.reclaim.choose.problem import (
 from drainwise.reclaim.decide.open_until import OpenUntil
 from drainwise.reclaim.decide.parts import PartsAhead, part_orders, room_parts
 from drainwise.reclaim.figures import cut_wastes, figures_of
-from drainwise.reclaim.history import HOUR, History, why_closed
+from drainwise.reclaim.history import HOUR, History, PastOrder, why_closed
 from drainwise.reclaim.plan import Need, Order, PartOrder, UserPlan
 from drainwise.reclaim.prices import BY_WASTE, policy_called, prices_of
 from drainwise.reclaim.quota import Balance
@@ -326,23 +328,43 @@ def able_and_closed(
     return found
 
 
-def within_gpus(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:
-    """Return the snapshot in which no user can lose more GPUs within the hour at `now` (UNIX s) than the site allows.
+def within_hour(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:
+    """Return the snapshot in which nobody can lose more GPUs, or of what is billed, within the hour at `now` (UNIX s)
+    than the site allows.
 
-    Of the pilots with GPUs those that have run for the shortest time may be ordered, by facts alone.
+    Of the pilots those that have run for the shortest time may be ordered, by facts alone.
     """
-    if settings.max_gpus_user_hour == ReclaimSettings.max_gpus_user_hour:
-        return snapshot  # as by default, which is no limit
-    left = defaultdict[str, int](lambda: settings.max_gpus_user_hour)
-    for one in history.orders:
-        left[one.user] -= one.gpus if one.time > now - HOUR else 0
-    barred: dict[str, str] = {}
-    for pilot in sorted(snapshot.pilots, key=lambda pilot: (-pilot.started, pilot.run)):
-        gpus = 0 if why_closed(pilot, now, settings, history) else pilot.gpus
-        if gpus > left[pilot.user]:
-            barred[pilot.run] = f"[reclaim] max_gpus_per_user_per_hour lets no more GPUs of {pilot.user} be taken now"
-        else:
-            left[pilot.user] -= gpus
+    past = [one for one in history.orders if one.time > now - HOUR]
+
+    def billed(one: Pilot | PastOrder) -> float:
+        return one.cores * (one.billed if isinstance(one, PastOrder) else settings.billing.each_core(one))
+
+    def everybody(_: Pilot | PastOrder) -> str:
+        return ""
+
+    user, gpus = attrgetter("user"), attrgetter("gpus")
+    for key, most, amount_of, whose in (
+        ("max_gpus_per_user_per_hour lets no more GPUs", settings.max_gpus_user_hour, gpus, user),
+        ("max_billing_per_user_per_hour lets no more billing", settings.max_billing_user_hour, billed, user),
+        ("max_billing_per_hour lets no more billing", settings.max_billing_hour, billed, everybody),
+    ):
+        if most == ReclaimSettings.max_gpus_user_hour:
+            continue  # as by default, which is no limit
+        left, barred = defaultdict[str, float](partial(float, most)), dict[str, str]()
+        for order in past:
+            left[whose(order)] -= amount_of(order)
+        for pilot in sorted(snapshot.pilots, key=lambda pilot: (-pilot.started, pilot.run)):
+            amount = 0 if why_closed(pilot, now, settings, history) else amount_of(pilot)
+            if amount > left[whose(pilot)]:
+                barred[pilot.run] = f"[reclaim] {key} of {pilot.user} be taken now"
+            else:
+                left[whose(pilot)] -= amount
+        snapshot = with_barred(snapshot, barred)
+    return snapshot
+
+
+def with_barred(snapshot: Snapshot, barred: Mapping[str, str]) -> Snapshot:
+    """Return the snapshot in which these runs can get no order, each with why."""
     pilots = (replace(one, cannot=barred[one.run]) if one.run in barred else one for one in snapshot.pilots)
     return replace(snapshot, pilots=tuple(pilots)) if barred else snapshot
 

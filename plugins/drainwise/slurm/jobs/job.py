@@ -55,6 +55,7 @@ class SlurmJob:
     * threads: so many of each core it uses; None: all.
     * planned: the nodes where the scheduler means to start it, as Slurm writes them.
     * comments: what may be its AdminComment; several where a text of its user's looks like one.
+    * billed: what its partition bills for all that it holds, None where that is not known.
     * name, comment: as the user wrote them, the first MOST_TEXT characters; "" where not asked for or not sure.
     * unknown: what Slurm says of it in a word that is not known, "" for nothing: nobody knows where it could start.
     * odd: which of its numbers no job can have, "" for none: nothing is to be calculated with it.
@@ -103,6 +104,7 @@ class SlurmJob:
     odd: str = ""
     name: str = ""
     comment: str = ""
+    billed: int | None = None
 
     @property
     def label(self) -> str:

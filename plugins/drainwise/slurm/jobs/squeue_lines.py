@@ -18,6 +18,7 @@ from drainwise.slurm.jobs.job import SlurmJob, odd_fields
 from drainwise.slurm.jobs.values import (
     PENDING,
     RUNNING,
+    billing_in,
     mebibytes_in,
     memory_in,
     minutes_in,
@@ -168,6 +169,7 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
         "disk": mebibytes_in(found.get("MinTmpDisk", "")),
         "gres": gres_of_run(resources) if is_told else gres_per_node(asked, ranks, nodes),
         "ranks": ranks,
+        "billed": billing_in(resources),
     }, said
 
 

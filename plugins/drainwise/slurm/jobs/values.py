@@ -11,7 +11,7 @@ ENDLESS_MINUTES = 1 << 31
 """The least of the time limits that Slurm makes of none when a lease without end gets one: thousands of years."""
 
 _TRES_MEMORY = re.compile(r"(?:^|,)mem=([^,]*)")
-_TRES_COUNT = {name: re.compile(rf"(?:^|,){name}=([0-9]{{1,9}})(?:,|$)") for name in ("cpu", "node")}
+_TRES_COUNT = {name: re.compile(rf"(?:^|,){name}=([0-9]{{1,9}})(?:,|$)") for name in ("cpu", "node", "billing")}
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _DIGITS = 18
 
@@ -59,6 +59,13 @@ def memory_in(resources: str) -> int | None:
 def cores_in(resources: str) -> int | None:
     """Return the cores in a list of trackable resources, None without any."""
     match = _TRES_COUNT["cpu"].search(resources)
+    return int(match[1]) if match else None
+
+
+@functools.lru_cache
+def billing_in(resources: str) -> int | None:
+    """Return what Slurm bills for a list of trackable resources, by the weights of its partition; None without any."""
+    match = _TRES_COUNT["billing"].search(resources)
     return int(match[1]) if match else None
 
 

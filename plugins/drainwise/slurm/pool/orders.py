@@ -127,7 +127,10 @@ class SlurmOrders:
     def _ordered(self, run: str) -> tuple[SlurmJob, int | None]:
         """Return a run that may be requeued and has an order of ours, and when its lease was to end."""
         state = self.must_run(run)
-        granted = self._leases.get(run) or self._granted(run, state)
+        try:
+            granted = self._granted(run, state)
+        except PoolUnreachable:
+            granted = self._leases.get(run)
         if granted is None or not state.can_requeue:
             why = "its owner does not let it" if granted else "nobody knows what its lease was, or who shortened it"
             raise ActionRefused(f"{run}: {why}")

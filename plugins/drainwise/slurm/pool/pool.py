@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.facts.scope_rules import END
-from drainwise.facts.units import clock
+from drainwise.facts.units import clock, parse_clock
 from drainwise.pool.abilities import most_at_once
 from drainwise.pool.closing import PREFIX, Closing, carried_out
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -22,6 +24,8 @@ from drainwise.slurm.pool.endings import SlurmEndings
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.places import Allocations
+from drainwise.slurm.pool.qos_rules import COMMAND as QOS_COMMAND
+from drainwise.slurm.pool.qos_rules import Qos, qos_in
 from drainwise.slurm.pool.requeues import SlurmRequeues
 from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
 from drainwise.slurm.pool.transport import SlurmTransport, Transport
@@ -48,7 +52,8 @@ class SlurmPool:
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
+        commands = self._commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
+        self._qos: Mapping[str, Qos] = {}
         self._transport = transport or SlurmTransport(commands, SNAPSHOT_SECONDS, settings.transport)
         self._orders, self._native = SlurmOrders(commands), SlurmPreemption(commands)
         self._requeues = SlurmRequeues(commands, self._orders, site.scope)
@@ -69,8 +74,13 @@ class SlurmPool:
         self._jobs = answers.jobs
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
-        found = snapshot_of(replace(answers, allocations=self._allocations.of(answers.jobs)), self._site, now)
-        found = replace(found, pilots=self._requeues.with_leads(found.pilots, answers.rules.partitions))
+        if self._site.preemption or self._site.scope.may_requeue:
+            with contextlib.suppress(PoolUnreachable):  # as before, while the accounting does not answer
+                self._qos = {one.name: one for one in qos_in(self._commands.ask(*QOS_COMMAND))}
+        answers = replace(answers, allocations=self._allocations.of(answers.jobs), qos=self._qos)
+        found = snapshot_of(answers, self._site, now)
+        pilots = self._requeues.with_leads(found.pilots, answers.rules.partitions, self._qos)
+        found = replace(found, pilots=pilots)
         self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
         return found
 
@@ -109,6 +119,16 @@ class SlurmPool:
         """See `TellsEnded`; the records are those of `endings`."""
         runs = self._endings.ended_on(nodes, since)
         return float(most_at_once(run for whose, run in runs if self._sharing_account(whose) == account))
+
+    def steps_since(self, now: int) -> dict[str, int]:
+        """See `TellsSteps`: what srun started, not the batch script itself."""
+        found: dict[str, int] = {}
+        for line in self._commands.ask("squeue", "--steps", "--all", "--noheader", "--format=%i %M").splitlines():
+            name, _, passed = line.partition(" ")
+            job, _, step = name.rpartition(".")
+            if step.isdigit() and (seconds := parse_clock(passed.strip())) is not None:
+                found[job] = min(found.get(job, now), now - math.ceil(seconds))
+        return found
 
     def follow_up(self, snapshot: Snapshot) -> list[str]:
         """See `Pool`.

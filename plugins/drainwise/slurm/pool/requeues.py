@@ -6,22 +6,22 @@ its steps, as by Slurm's own preemption. What `--signal` asks for slurmctld send
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from drainwise.facts.errors import PoolError, PoolUnreachable, RunEnded
+from drainwise.facts.errors import PoolError, RunEnded
 from drainwise.facts.scope_rules import REQUEUE, ScopeRules
 from drainwise.pool.facts import Pilot
 from drainwise.pool.scope import job_facts
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import run_name
 from drainwise.slurm.jobs.squeue_lines import jobs_in_states
-from drainwise.slurm.pool import qos_rules
 from drainwise.slurm.pool.orders import SlurmOrders
+from drainwise.slurm.pool.qos_rules import Qos
 from drainwise.slurm.pool.rules import Partition
 
-_UNKNOWN = 300  # s: the lead while no accounting has told the GraceTime of any QOS
+_BEFORE = 15  # s before a deadline: there slurmctld would end the run for good
+_UNKNOWN = 300  # s: the lead while no accounting has told the GraceTime of a QOS
 
 
 class SlurmRequeues:
@@ -29,10 +29,11 @@ class SlurmRequeues:
 
     def __init__(self, commands: SlurmCommands, orders: SlurmOrders, scope: ScopeRules) -> None:
         self._commands, self._orders, self._scope = commands, orders, scope
-        self._graces: Mapping[str, int] | None = None
         self._warned: set[str] = set()
 
-    def with_leads(self, pilots: Iterable[Pilot], partitions: Mapping[str, Partition]) -> tuple[Pilot, ...]:
+    def with_leads(
+        self, pilots: Iterable[Pilot], partitions: Mapping[str, Partition], qos: Mapping[str, Qos]
+    ) -> tuple[Pilot, ...]:
         """Return the pilots; those that are requeued at a deadline with their lead. Raises PoolUnreachable.
 
         Slurm requeues no run whose owner does not let it: that one ends.
@@ -40,18 +41,16 @@ class SlurmRequeues:
         if not self._scope.may_requeue:
             return tuple(pilots)
         able = {run_name(one.label, one.start or 0) for one in jobs_in_states(self._commands) if one.can_requeue}
-        with contextlib.suppress(PoolUnreachable):  # as before, while the accounting does not answer
-            found = qos_rules.qos_in(self._commands.ask(*qos_rules.COMMAND))
-            self._graces = {one.name: one.grace for one in found}
 
         def lead(pilot: Pilot) -> int | None:
             if pilot.run not in able or self._scope.at_deadline_of(job_facts(pilot)) != REQUEUE:
                 return None
             traits = dict(pilot.traits)
-            of_qos = [_UNKNOWN if self._graces is None else self._graces.get(one, 0) for one in traits["qos"]]
+            of_qos = [qos[one].grace if one in qos else _UNKNOWN for one in traits["qos"]]
             return max([*of_qos, *(partitions[one].grace for one in traits["partition"] if one in partitions)])
 
-        return tuple(replace(one, lead=lead(one)) for one in pilots)
+        leads = ((one, lead(one)) for one in pilots)
+        return tuple(one if its is None else replace(one, lead=its, vacate=_BEFORE) for one, its in leads)
 
     def carry_out(self, pilots: Sequence[Pilot], now: float) -> Iterator[str]:
         """Warn and requeue those whose time has come at `now` (UNIX s); yield what was done, and what was refused."""

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
+from drainwise.facts.units import parse_clock
 from drainwise.slurm.jobs.commands import settings_in
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.values import cores_in, minutes_in, whole
@@ -70,7 +71,7 @@ class Partition:
     `denied_qos` may not. `most_minutes`: of a job's time limit. `least_nodes`, `most_nodes`: of a job; `most_cpus`: of
     all its jobs together on a node, `most_cpus_of_socket` on each socket of one. own_qos: the quality of service whose
     limits its jobs are bound by. user_alone: its jobs share a node with jobs of their own user alone. grace: its
-    GraceTime, s.
+    GraceTime, s; modes: the words of its PreemptMode.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Partition:
     most_minutes: int | None = None
     reserved_only: bool = False
     grace: int = 0
+    modes: frozenset[str] = frozenset()
 
     def unknown(self, who: Submitter) -> str:
         """Return what must be known of a submitter to decide whether the partition takes his jobs, "" when all is."""
@@ -147,6 +149,7 @@ def partitions_in(answer: str) -> dict[str, Partition]:
             minutes_in(words.get("MaxTime", "")),
             words.get("ReqResv") == "YES",
             whole(words.get("GraceTime")) or 0,
+            frozenset(words.get("PreemptMode", "").lower().split(",")),
         )
     return found
 
@@ -262,7 +265,8 @@ class ClusterRules:
 
     kept_memory: what the system of a node keeps for itself, MiB, by node; shapes: of nodes whose cores have threads, or
     that have several sockets. release: Slurm's. enforced: what Slurm's accounting enforces, in its words. groups: those
-    of the users that were looked up. limits: of whoever waits. nodes: those of any partition.
+    of the users that were looked up. limits: of whoever waits. nodes: those of any partition. preempt_type,
+    preempt_modes: Slurm's PreemptType, and the words of PreemptMode; preempt_exempt: its PreemptExemptTime, s.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -275,6 +279,9 @@ class ClusterRules:
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     limits: Limits = field(default_factory=dict)
     nodes: frozenset[str] = frozenset()
+    preempt_type: str = ""
+    preempt_modes: frozenset[str] = frozenset()
+    preempt_exempt: int = 0
 
     def on(self, nodes: Iterable[SlurmNode]) -> list[SlurmNode]:
         """Return the nodes as they are for jobs: with the memory that these may have, and the grain of their cores."""
@@ -322,6 +329,9 @@ def rules_in(answer: str) -> ClusterRules:
         tuple(int(number) for number in _NUMBERS.findall(settings.get("slurm_version", ""))[:2]),
         frozenset(settings.get("accountingstorageenforce", "").lower().split(",")) - {""},
         nodes=frozenset(_IN_PARTITIONS.findall(rest)),
+        preempt_type=settings.get("preempttype", "").lower(),
+        preempt_modes=frozenset(settings.get("preemptmode", "").lower().split(",")),
+        preempt_exempt=int(parse_clock(settings.get("preemptexempttime", "")) or 0),
     )
 
 

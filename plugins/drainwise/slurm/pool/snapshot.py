@@ -30,6 +30,7 @@ from drainwise.slurm.jobs.job import SlurmJob, client_of, is_shortened, lease_en
 from drainwise.slurm.jobs.node_sign import signs_of
 from drainwise.slurm.jobs.values import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand, WaitingTasks, by_whole_nodes, in_queue, kinds_in
+from drainwise.slurm.pool.entitlement import by_preemption, entitled
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.places import (
@@ -68,7 +69,7 @@ class SiteRules:
     come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will. clients:
     which pilots are of which kind of client. scope: which jobs may be ordered; those of several nodes that have
     reported nothing only where it says so. identity: who sent a pilot, by the name and the comment of its job: its
-    submitter wrote them, or a CE.
+    submitter wrote them, or a CE. preemption: whether Slurm's rule of preemption counts in place of shares.
     """
 
     grace: int = 86_400
@@ -76,6 +77,7 @@ class SiteRules:
     clients: ClientRules | None = None
     scope: ScopeRules = field(default_factory=ScopeRules)
     identity: IdentityRules = field(default_factory=IdentityRules)
+    preemption: bool = False
 
 
 def snapshot_of(answers: Answers, site: SiteRules, now: int) -> Snapshot:
@@ -88,6 +90,9 @@ def snapshot_of(answers: Answers, site: SiteRules, now: int) -> Snapshot:
     users = seen.users()
     waiting = _waiting(would_run, seen.jobs, shares, demand)
     waiting = list(by_whole_nodes(waiting, lambda want, jobs: nodes_of_user(want, jobs, places, users)))
+    out, runs = list[str](), frozenset[str]()
+    if site.preemption:
+        waiting, runs, out = entitled(waiting, pilots, rules, answers.qos, now)
     uses = _uses(seen.jobs, would_run, waiting, shares)
     kinds, left_out = kinds_in(waiting)
     wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
@@ -97,6 +102,8 @@ def snapshot_of(answers: Answers, site: SiteRules, now: int) -> Snapshot:
         if any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
     }
     accounts = _accounts(nodes, fitting, shares, uses, {shares.sharing_account(job.account) for job in would_run})
+    if site.preemption:
+        accounts, pilots = by_preemption(accounts, pilots, runs)
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
     return Snapshot(
         taken=now,
@@ -109,6 +116,7 @@ def snapshot_of(answers: Answers, site: SiteRules, now: int) -> Snapshot:
             *_unclear(seen.jobs),
             *demand.notices(),
             *left_out,
+            *out,
         ),
         kinds=kinds,
         places=places,
@@ -174,9 +182,10 @@ class _Seen:
             identity=identity_of({}, (identity.comment, job.comment), (identity.job_name, job.name)) if tells else None,
             pieces=parts,
             client=client_of(job, site.clients).name,
-            traits=traits_of(job) if site.scope else (),
+            traits=traits_of(job) if site.scope or site.preemption else (),
             saved=None if files is None else files.last_checkpoint,
             next_save=None if files is None else files.next_checkpoint,
+            billed=None if job.billed == job.cores else job.billed,
         )
 
     def _is_heard(self, nodes: Sequence[str], start: int) -> bool:
@@ -284,7 +293,8 @@ def _joined(
             found += parts
             continue
         cores, nodes = (sum(getattr(one, name) for one in parts) for name in ("cores", "node_count"))
-        found.append(replace(parts[0], het=None, cores=cores, node_count=nodes))
+        billed = sum(one.billed or 0 for one in parts)
+        found.append(replace(parts[0], het=None, cores=cores, node_count=nodes, billed=billed))
         joined[first] = tuple(piece for one in parts for piece in pieces[one.number])
     return found, joined
 

@@ -31,6 +31,7 @@ from drainwise.slurm.pool.limits import limits_in
 from drainwise.slurm.pool.node_line import SlurmNode, nodes_in
 from drainwise.slurm.pool.old_release import with_details
 from drainwise.slurm.pool.places import Allocation
+from drainwise.slurm.pool.qos_rules import Qos
 from drainwise.slurm.pool.rules import ClusterRules, controller_time, groups_of, rules_in
 from drainwise.slurm.pool.shares import Shares, shares_in
 
@@ -53,7 +54,7 @@ _NUMBERS = re.compile(r"\d+")
 class Answers:
     """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment.
 
-    allocations: what jobs of several nodes have on each, by number, as far as that was asked for.
+    allocations: what jobs of several nodes have on each, by number, and qos, by name, as far as that was asked for.
     """
 
     jobs: Sequence[SlurmJob]
@@ -61,6 +62,7 @@ class Answers:
     shares: Shares
     rules: ClusterRules = field(default_factory=ClusterRules)
     allocations: Mapping[int, Allocation] = field(default_factory=dict)
+    qos: Mapping[str, Qos] = field(default_factory=dict)
 
 
 class Transport(Protocol):

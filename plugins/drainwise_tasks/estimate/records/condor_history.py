@@ -31,7 +31,15 @@ _WANTED = frozenset(
         *("MemoryUsage", "DiskUsage_RAW", "DiskUsage", "BytesSent", "BytesRecvd"),
         *("BlockReadBytes", "BlockWriteBytes", "BlockReadKbytes", "BlockWriteKbytes"),
         *("ExitCode", "ExitStatus", "ExitBySignal", "MaxWallTimeMins", "MaxWallTimeMins_RAW"),
-        *("AllowedJobDuration", "AllowedExecuteDuration", "Events", "nEvents", "CorePower"),
+        *(
+            "GpusProvisioned",
+            "RequestGPUs",
+            "AllowedJobDuration",
+            "AllowedExecuteDuration",
+            "Events",
+            "nEvents",
+            "CorePower",
+        ),
     )
 )
 """Attributes that are read; of a long form nothing else is kept."""
@@ -127,6 +135,7 @@ def _record(ad: Mapping[str, object], completed: bool) -> dict[str, object]:
         "written_bytes": _blocks(ad, "Write"),
         "work_bytes": _scaled(_first(ad, "DiskUsage_RAW", "DiskUsage"), _KB),
         "requested_seconds": requested,
+        "gpus": _first(ad, "GpusProvisioned", "RequestGPUs"),
     }
 
 

@@ -42,7 +42,8 @@ class Finished(NamedTuple):
     and written on local disk, and the largest size of its directory. requested: seconds it was said to take at most.
     secondary_input_bytes: the part of its input that is not the task's main one. largest_output_bytes: of its output
     data sets. external: it failed by no fault of its own, such as data that could not be read. scratch: the site forced
-    it to copy its input first. pseudo_input: its input is made up, so that its events say nothing.
+    it to copy its input first. pseudo_input: its input is made up, so that its events say nothing. qos: the quality
+    of service that Slurm gave it.
     """
 
     task: str
@@ -64,9 +65,11 @@ class Finished(NamedTuple):
     requested: Union[float, None] = None
     secondary_input_bytes: Union[float, None] = None
     largest_output_bytes: Union[float, None] = None
+    gpus: Union[float, None] = None
     external: bool = False
     scratch: bool = False
     pseudo_input: bool = False
+    qos: str = ""
 
     @property
     def seconds(self) -> float:
@@ -77,11 +80,11 @@ class Finished(NamedTuple):
 NUMBERS = (
     *("events", "files", "core_power", "cpu_seconds", "memory_bytes", "leak_bytes_per_second"),
     *("input_bytes", "output_bytes", "read_bytes", "written_bytes", "work_bytes"),
-    *("requested_seconds", "secondary_input_bytes", "largest_output_bytes"),
+    *("requested_seconds", "secondary_input_bytes", "largest_output_bytes", "gpus"),
 )
 """The optional numbers of a record, 0 or more, in the order of `Finished`."""
 FLAGS = ("external", "copied_to_scratch", "pseudo_input")
-KEYS = ("task", "state", "start", "end", "cores", *NUMBERS, *FLAGS)
+KEYS = ("task", "state", "start", "end", "cores", *NUMBERS, *FLAGS, "qos")
 """All keys that are read; others are passed over."""
 
 _REAL = (int, float)
@@ -117,7 +120,9 @@ def finished_of(found: object) -> Finished | str:
     if state not in ("finished", "failed"):
         return BAD_STATE
     flags = (get("external") is True, get("copied_to_scratch") is True, get("pseudo_input") is True)
-    return _new(Finished, (task, start, end, state == "finished", cores, *numbers, *flags))
+    qos = found.get("qos")
+    whole = (task, start, end, state == "finished", cores, *numbers, *flags, qos if type(qos) is str else "")
+    return _new(Finished, whole)
 
 
 def sound_one(found: object, skips: Counter[str]) -> Finished | None:

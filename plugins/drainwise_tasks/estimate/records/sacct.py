@@ -20,6 +20,7 @@ from drainwise_tasks.estimate.records.record import NOT_A_ROW, UNFINISHED, Finis
 _RUNNING = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "COMPLETING", "CONFIGURING", "RESIZING")
 _EXTERNAL = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 _NEEDED = ("JobID", "State", "Start", "End")
+_GPUS = re.compile(r"\bgres/gpu=([0-9]{1,9})\b")
 _DISK = {"MaxDiskRead": "read_bytes", "MaxDiskWrite": "written_bytes"}
 
 
@@ -94,6 +95,8 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
             "memory_bytes": sizes["MaxRSS"],
             **{name: sizes[column] for column, name in _DISK.items()},
             "requested_seconds": _requested(job),
+            "gpus": float(gpus[1]) if (gpus := _GPUS.search(job.get("AllocTRES", ""))) else None,
+            "qos": job.get("QOS"),
         },
         skips,
     )
