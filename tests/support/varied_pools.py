@@ -122,7 +122,7 @@ def _rare(dice: Random, it: Case, number: int) -> Case:
         billing=Billing(dice.choice(((("cores", 1.0),), (("cores", 0.5), ("memory", 0.001))))),
         scope=dice.choice((ScopeRules(), ScopeRules(exempt="user=amy"))),
     )
-    what_if = WhatIf(dice.choice((5, 9)), dice.choice((None, "ann")), dice.choice((None, "a")))
+    what_if = WhatIf(dice.choice((5, 30)), dice.choice((None, "ann")), dice.choice((None, "a")))
     history = _rare_history(dice, snapshot, history)
     return Case(snapshot, settings, history, what_if if number % 10 == 9 else None, number % 10 != 8)
 
@@ -138,7 +138,7 @@ def _rare_pilot(dice: Random, one: Pilot) -> Pilot:
     if dice.random() < 0.4:
         one = replace(one, client=dice.choice(sorted(PROFILES)))
     if roll < 0.4:
-        one = replace(one, saved=NOW - dice.choice((100, 3000)), next_save=NOW + dice.choice((-50, 500, 2500)))
+        one = replace(one, saved=NOW - dice.choice((0, 100, 3000)), next_save=NOW + dice.choice((-50, 1, 500, 2500)))
     if said is not None and 0.2 < roll < 0.5:
         saves = {"last_checkpoint": NOW - 400, "restart_cost": dice.choice((0, 700))} if roll < 0.4 else {}
         saves |= {"next_checkpoint": NOW + 1400} if roll < 0.3 else {"checkpoint_seconds": dice.choice((20, 300))}
@@ -154,7 +154,8 @@ def _rare_pilot(dice: Random, one: Pilot) -> Pilot:
     elif said is not None and roll > 0.65:
         begins = tuple(NOW - dice.choice((60, 900, 5000)) for _ in range(dice.choice((0, 1, 2))))
         idle = 0 if begins else dice.choice((300, 20_000))
-        one = replace(one, seen=Observation("panda", NOW - 40, len(begins), 1.5, 4000, idle, begins))
+        shown = begins if dice.random() < 0.8 else ()
+        one = replace(one, seen=Observation("panda", NOW - 40, len(begins), 1.5, 4000, idle, shown))
         ends = {"first_exp_job_end": None, "last_exp_job_end": None, "last_max_job_end": None, "exp_waste_curve": None}
         one = replace(one, report=_with(said, source=PROCESSES, add_final_exp_waste=None, **ends))
     if dice.random() < 0.4:
