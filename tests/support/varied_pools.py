@@ -192,7 +192,7 @@ def _rare_history(dice: Random, snapshot: Snapshot, history: History) -> History
     if dice.random() < 0.3:
         requests = (
             AdminRequest("far", NOW - 60, NOW + 200_000, 8),
-            AdminRequest("named", NOW - 50, NOW + 4000, 6, None, dice.choice(("a", "b", "nobody"))),
+            AdminRequest("named", NOW - 50, NOW + 4000, dice.choice((6, 200)), None, dice.choice(("a", "b", "nobody"))),
             AdminRequest("over", NOW - 5000, NOW - 10, 6),
             AdminRequest("empty", NOW - 40, NOW + dice.choice((-100, 20, 3000)), nodes=("n0", "n1"), reason="firmware"),
         )
@@ -249,6 +249,7 @@ def _waiting(dice: Random, it: Case, number: int) -> Case:
     accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
     waits = replace(snapshot.accounts[2], cores_owed=100.0, cores_in_use=2.0 * len(own))
     waits = replace(waits, cores_per_job=dice.choice((1.0, 1.0, 4.0)))
+    waits = replace(waits, cores_wanted=dice.choice((1.0, waits.cores_wanted, waits.cores_wanted, waits.cores_wanted)))
     snapshot = replace(snapshot, pilots=(*pilots, *own), accounts=(*accounts, waits), kinds=kinds, closures=())
     settings = replace(it.settings, policy=OPEN_NEED, drain_only=dice.random() < 0.2, horizon=7200)
     ends_seen = {
@@ -311,7 +312,7 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
         ),
         JobKind("k1", "w", dice.choice((0, 0, 1)), Amounts(2, 512), frozenset("xy"), places=dice.choice((1, 2))),
     )
-    wanted = float(cores - 4 * less if kinds is None else sum(one.jobs * one.cores for one in kinds))
+    wanted = float(max(1, cores - 4 * less) if kinds is None else sum(one.jobs * one.cores for one in kinds))
     accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
     waits = replace(snapshot.accounts[2], cores_in_use=0.0, cores_owed=100.0, cores_wanted=wanted, cores_per_job=2.0)
     snapshot = replace(
@@ -331,7 +332,7 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
     if kinds and dice.random() < 0.3:
         unmet["k1"] = UnmetDemand("w", {one.run: parts[one.run] for one in going[1:3]}, NOW - 900, kind="k1")
     doubtful = {one.run: NOW + 600 for one in pilots[1:2]} if dice.random() < 0.2 else {}
-    cancelled = {one.run: ("gone", one.cores) for one in going[:1]} if dice.random() < 0.25 else {}
+    cancelled = {one.run: ("gone", one.cores) for one in going[::3]} if dice.random() < 0.35 else {}
     history = History(since=since, unmet=unmet, unanswered=doubtful, requested=cancelled)
     return Case(snapshot, replace(settings, drain_only=number % 2 == 0), history)
 
