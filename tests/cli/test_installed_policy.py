@@ -147,6 +147,7 @@ def test_a_broken_one_is_refused_when_it_is_chosen(
     assert main(["plan", "--policy", "fewest-pilots"]) != 0
     told = capsys.readouterr().err
     assert "policy 'fewest-pilots' cannot be loaded: it has to be a price list (docs/your-own-policy.md); there" in told
+    assert told.count("fewest-pilots") == 1, "the others are named"
     assert ["'fewest-pilots' (drainwise.policies) of package toy 1.0 is left out" in line for line in said] == [True]
 
 

@@ -258,7 +258,7 @@ def test_what_no_document_here_has_stands_on_the_page_as_the_code_has_it() -> No
         ReclaimSettings("least-waste", 60, 60, 60, 60, 8, 8, 8),
         History(),
     )
-    part = part_as_json(PartOrder(one, 4, 199, 1, None, 0, ""))
+    part = part_as_json(PartOrder(one, 4, 199, 1, None, 0, "", 4))
     shown = {"withdrawal": withdrawal_as_json(Withdrawal(one.pilot, 1, "")), "part": part}
     for title, plain in shown.items():
         known = candidate_as_json(one) if title == "part" else {}

@@ -47,7 +47,7 @@ class Play:
         self.untaken: dict[str, UntakenRoom] = {}
         self.look: PilotsLook | None = None
         self.ordered: dict[str, OrderedPilot] = {}
-        self.jobs, self.free = 3, 0
+        self.jobs, self.free, self.is_busy = 3, 0, number % 5 > 2
 
     def _pilot(self, started: int) -> Pilot:
         dice, self.count = self.dice, self.count + 1
@@ -61,7 +61,9 @@ class Play:
     def step(self) -> int | None:
         """Let time go on, pilots come and go, and jobs wait; since when no look succeeded, None: the last one did."""
         dice = self.dice
-        self.now += dice.choice((30, 60, 60, 100, 200, 900, 1900, 1900, 20_000, -400))
+        self.now += dice.choice(
+            (60, 100, 170) if self.is_busy else (30, 60, 60, 100, 200, 900, 1900, 1900, 20_000, -400)
+        )
         gone = {run for one in self.unmet.values() for run in one.runs} if dice.random() < 0.5 else set()
         self.pilots = [one for one in self.pilots if one.run not in gone and dice.random() < 0.92]
         self.pilots += [self._pilot(self.now - dice.choice((5, 50, 4000))) for _ in range(dice.choice((0, 0, 1, 3)))]
@@ -78,7 +80,8 @@ class Play:
             Account("w", held["w"], 60.0, 4.0 * self.jobs, 500.0, 4.0, dice.choice((None, 8.0)), running),
         )
         if not self.has_kinds:
-            return Snapshot(self.now, tuple(self.pilots), accounts, float(self.free))
+            seen = accounts[: dice.choice((1, 2, 2, 2, 2))]
+            return Snapshot(self.now, tuple(self.pilots), seen, float(self.free))
         places = tuple(
             Place(name, name, "x" if name < "n2" else "y", Amounts(self.free), Amounts(40)) for name in NODES
         )
@@ -87,7 +90,14 @@ class Play:
         other = JobKind(
             "k1", "w", dice.choice((1, 2)), Amounts(6), fits, planned=frozenset({"n2"}), whole=self.count % 2 > 0
         )
-        return Snapshot(self.now, tuple(self.pilots), accounts, 3.0 * self.free, kinds=(first, other), places=places)
+        return Snapshot(
+            self.now,
+            tuple(self.pilots),
+            accounts,
+            3.0 * self.free,
+            kinds=(first, other)[: dice.choice((1, 2, 2))],
+            places=places,
+        )
 
     def order(self, seen: Snapshot, deficit: int) -> None:
         """Give a pilot of a's an order, for those who wait."""

@@ -90,6 +90,15 @@ def test_what_is_over_is_removed_when_another_one_is_added(tmp_path: Path) -> No
     assert sorted(os.listdir(tmp_path)) == ["r9.json"]
 
 
+def test_of_two_hundred_requests_some_are_cancelled_first(tmp_path: Path) -> None:
+    for number in range(199):
+        (tmp_path / f"a{number}.json").write_text("")
+    files = RequestFiles(str(tmp_path))
+    files.add(CORES)
+    with pytest.raises(UsageError, match="200 requests stand; cancel some first"):
+        files.add(NODES)
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

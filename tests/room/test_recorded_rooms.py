@@ -29,8 +29,9 @@ DEAR = "gpu:a100", "licence"
 def amounts(dice: Random, cores: int, *, many: bool = False) -> Amounts:
     """So many cores with memory, and now and then something dear."""
     some = tuple((name, 1 + many) for name in DEAR if dice.random() < (0.5 if many else 0.12))
+    gpus = dice.randint(0, 2) if many else int(dice.random() < 0.15)
     return Amounts(
-        cores, cores * dice.choice((0, 1000, 2000)) if not many else 40_000, dice.randint(0, 2) * many, 0, some
+        cores, dice.choice((40_000, 50_000)) if many else cores * dice.choice((0, 1000, 2000)), gpus, 0, some
     )
 
 

@@ -122,7 +122,7 @@ def _rare(dice: Random, it: Case, number: int) -> Case:
         billing=Billing(dice.choice(((("cores", 1.0),), (("cores", 0.5), ("memory", 0.001))))),
         scope=dice.choice((ScopeRules(), ScopeRules(exempt="user=amy"))),
     )
-    what_if = WhatIf(dice.choice((5, 9)), dice.choice((None, "ann")), dice.choice((None, "a")))
+    what_if = WhatIf(dice.choice((5, 30)), dice.choice((None, "ann")), dice.choice((None, "a")))
     history = _rare_history(dice, snapshot, history)
     return Case(snapshot, settings, history, what_if if number % 10 == 9 else None, number % 10 != 8)
 
@@ -138,7 +138,7 @@ def _rare_pilot(dice: Random, one: Pilot) -> Pilot:
     if dice.random() < 0.4:
         one = replace(one, client=dice.choice(sorted(PROFILES)))
     if roll < 0.4:
-        one = replace(one, saved=NOW - dice.choice((100, 3000)), next_save=NOW + dice.choice((-50, 500, 2500)))
+        one = replace(one, saved=NOW - dice.choice((0, 100, 3000)), next_save=NOW + dice.choice((-50, 1, 500, 2500)))
     if said is not None and 0.2 < roll < 0.5:
         saves = {"last_checkpoint": NOW - 400, "restart_cost": dice.choice((0, 700))} if roll < 0.4 else {}
         saves |= {"next_checkpoint": NOW + 1400} if roll < 0.3 else {"checkpoint_seconds": dice.choice((20, 300))}
@@ -154,7 +154,8 @@ def _rare_pilot(dice: Random, one: Pilot) -> Pilot:
     elif said is not None and roll > 0.65:
         begins = tuple(NOW - dice.choice((60, 900, 5000)) for _ in range(dice.choice((0, 1, 2))))
         idle = 0 if begins else dice.choice((300, 20_000))
-        one = replace(one, seen=Observation("panda", NOW - 40, len(begins), 1.5, 4000, idle, begins))
+        shown = begins if dice.random() < 0.8 else ()
+        one = replace(one, seen=Observation("panda", NOW - 40, len(begins), 1.5, 4000, idle, shown))
         ends = {"first_exp_job_end": None, "last_exp_job_end": None, "last_max_job_end": None, "exp_waste_curve": None}
         one = replace(one, report=_with(said, source=PROCESSES, add_final_exp_waste=None, **ends))
     if dice.random() < 0.4:
@@ -191,7 +192,7 @@ def _rare_history(dice: Random, snapshot: Snapshot, history: History) -> History
     if dice.random() < 0.3:
         requests = (
             AdminRequest("far", NOW - 60, NOW + 200_000, 8),
-            AdminRequest("named", NOW - 50, NOW + 4000, 6, None, dice.choice(("a", "b", "nobody"))),
+            AdminRequest("named", NOW - 50, NOW + 4000, dice.choice((6, 200)), None, dice.choice(("a", "b", "nobody"))),
             AdminRequest("over", NOW - 5000, NOW - 10, 6),
             AdminRequest("empty", NOW - 40, NOW + dice.choice((-100, 20, 3000)), nodes=("n0", "n1"), reason="firmware"),
         )
@@ -232,9 +233,12 @@ def _waiting(dice: Random, it: Case, number: int) -> Case:
             can_postpone_last_job=True,
         )
         started = NOW - dice.choice((900, 20_000, 40_000))
-        can = (each.cores - 1) * (number % 2)
-        one = replace(each, report=said, started=started, deadline=None, leaving=False, cannot="", client="paper")
-        pilots.append(replace(one, lease_end=None, can_return=can, returned=0, asked=0))
+        can, lease = (each.cores - 1) * (number % 2), dice.choice((None, None, None, NOW + 2000, NOW + 20_000))
+        one = replace(each, report=said, started=started, leaving=False, cannot="", client="paper")
+        deadline = NOW + 1500 if lease == NOW + 2000 and dice.random() < 0.4 else None
+        pilots.append(replace(one, lease_end=lease, deadline=deadline, can_return=can, returned=0, asked=0))
+    if snapshot.kinds is None and number % 4 == 1:
+        pilots[0] = replace(pilots[0], cores=140, can_return=139)
     own = [Pilot(f"w{one}", f"w{one}", "n9", "w", "wil", 2, NOW - 900 * one) for one in range(dice.randint(0, 9))]
     kinds = snapshot.kinds and tuple(
         replace(
@@ -245,6 +249,7 @@ def _waiting(dice: Random, it: Case, number: int) -> Case:
     accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
     waits = replace(snapshot.accounts[2], cores_owed=100.0, cores_in_use=2.0 * len(own))
     waits = replace(waits, cores_per_job=dice.choice((1.0, 1.0, 4.0)))
+    waits = replace(waits, cores_wanted=dice.choice((1.0, waits.cores_wanted, waits.cores_wanted, waits.cores_wanted)))
     snapshot = replace(snapshot, pilots=(*pilots, *own), accounts=(*accounts, waits), kinds=kinds, closures=())
     settings = replace(it.settings, policy=OPEN_NEED, drain_only=dice.random() < 0.2, horizon=7200)
     ends_seen = {
@@ -307,7 +312,7 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
         ),
         JobKind("k1", "w", dice.choice((0, 0, 1)), Amounts(2, 512), frozenset("xy"), places=dice.choice((1, 2))),
     )
-    wanted = float(cores - 4 * less if kinds is None else sum(one.jobs * one.cores for one in kinds))
+    wanted = float(max(1, cores - 4 * less) if kinds is None else sum(one.jobs * one.cores for one in kinds))
     accounts = [replace(one, cores_owed=0.0) for one in snapshot.accounts[:2]]
     waits = replace(snapshot.accounts[2], cores_in_use=0.0, cores_owed=100.0, cores_wanted=wanted, cores_per_job=2.0)
     snapshot = replace(
@@ -327,7 +332,7 @@ def _standing(dice: Random, it: Case, number: int) -> Case:
     if kinds and dice.random() < 0.3:
         unmet["k1"] = UnmetDemand("w", {one.run: parts[one.run] for one in going[1:3]}, NOW - 900, kind="k1")
     doubtful = {one.run: NOW + 600 for one in pilots[1:2]} if dice.random() < 0.2 else {}
-    cancelled = {one.run: ("gone", one.cores) for one in going[:1]} if dice.random() < 0.25 else {}
+    cancelled = {one.run: ("gone", one.cores) for one in going[::3]} if dice.random() < 0.35 else {}
     history = History(since=since, unmet=unmet, unanswered=doubtful, requested=cancelled)
     return Case(snapshot, replace(settings, drain_only=number % 2 == 0), history)
 

@@ -76,7 +76,7 @@ class PartOrder:
     cores_back: int | None
     waste: int
     reason: str
-    counted: int = 0
+    counted: int
 
     @property
     def pilot(self) -> Pilot:

@@ -399,7 +399,7 @@ def kept_rooms(
     found: dict[str, KeptRoom] = {}
     for name, pilots in going.items():
         each = [needs[kind] for kind in jobs[name]]
-        if name not in facts.index or all(held.covers(need) for need in each for held, _ in pilots):
+        if all(held.covers(need) for need in each for held, _ in pilots):  # also where no job is
             continue
         place = facts.places[facts.index[name]]
         if place.divisible:
