@@ -124,7 +124,7 @@ def test_an_agent_that_backs_off_does_nothing(place: Place) -> None:
     assert place.found() == {"agent": OK, "agent's state": MISSING}
     facts = place.seen()
     assert facts is not None
-    assert [one.line for one in judge(facts) if one.severity == MISSING] == [f"kill -HUP {facts.holder}"]
+    assert [one.line for one in judge(facts) if one.severity == MISSING] == [f"kill -HUP {facts.holder}   # the agent"]
     place.write(state_event("ok", "asks pilots", NOW - 1))
     assert place.found() == {"agent": OK}
 

@@ -256,7 +256,7 @@ def test_an_agent_that_dies_below_condor_master_is_told(pool: CondorPool, token:
             "an agent that ends again and again",
         )
         [why] = found.values()
-        assert "condor_master does not keep it running" in why and "DRAINWISE_AGENT" in why
+        assert "condor_master does not keep the agent running" in why and "DRAINWISE_AGENT" in why
     finally:
         pool.configure("central", "90-agent.conf", "")
         pool.reconfigure("central")

@@ -132,7 +132,7 @@ DISORDERS = {
         replace(NODE, running=NODE.running[:1]),
         "running",
         MISSING,
-        "condor_on -startd   # by itself within seconds of a start or restart",
+        "condor_on -startd   # not needed in the first seconds after a start",
     ),
     "no answer": (changed(fault="condor_status did not answer"), "running", MISSING, "did not answer"),
     "an agent that does not run": (

@@ -143,6 +143,7 @@ def test_a_plan_can_be_carried_out_within_every_limit(it: Problem, compete: str,
     assert (plan.budget[:, 1] == lost(it, plan.by_facts)[:, 1]).all()
 
 
+@pytest.mark.daemons
 @given(several_users, st.lists(st.sampled_from((0.0, 1.0, 1e3, 1e9)), min_size=2), st.booleans())
 def test_nobodys_report_makes_another_user_lose_more(it: Problem, says: list[float], join: bool) -> None:
     """Nor does it change which jobs are served; what is spared in the end may be another's."""
@@ -234,6 +235,7 @@ def test_a_pilot_of_several_nodes_goes_as_a_whole(it: Problem, compete: str, joi
     judged("a pilot of several nodes that goes", bool((plan.gone & it.wide).any()), at_least=0.02)
 
 
+@pytest.mark.daemons
 @given(pools_with_parts, st.sampled_from((USER, ACCOUNT, SITE)), st.booleans())
 def test_a_pilot_gives_one_part_or_goes(it: Problem, compete: str, join: bool) -> None:
     """A larger part may be taken in place of a smaller one."""

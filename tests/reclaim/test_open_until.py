@@ -247,6 +247,7 @@ def by_user(of: Plan) -> Counter[str]:
     return found
 
 
+@pytest.mark.daemons
 @given(some_pilots, st.integers(0, 40), st.integers(-LAST_MOMENTS, HORIZON), st.floats(0, 2), st.booleans())
 def test_claims_decide_only_when_a_users_own_pilots_go(
     these: list[tuple[PilotReport | None, int, str, int | None]], cores: int, left: int, cost: float, drains: bool

@@ -332,6 +332,7 @@ room_rows = st.lists(
 )
 
 
+@pytest.mark.daemons
 @given(room_rows, st.sampled_from([4, 8]))
 def test_where_jobs_wait_by_kind_no_claim_makes_a_user_give_back_more_for_what_is_replaced(
     these: list[tuple[bool, int, str, int, int]], cores: int

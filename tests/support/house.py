@@ -194,54 +194,54 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "common": Budget(1_733, "__init__ __main__ common facts"),
-    "processes": Budget(622, "processes"),
+    "common": Budget(1_960, "__init__ __main__ common facts"),
+    "processes": Budget(632, "processes"),
     "features": Budget(1_613, "features"),
-    "pilotad": Budget(1_018, "pilotad"),
-    "node": Budget(1_304, "node node.payloads"),
-    "pilot": Budget(2_043, "pilot pilot.decide pilot.queues"),
-    "pool": Budget(908, "pool"),
+    "pilotad": Budget(1_021, "pilotad"),
+    "node": Budget(1_301, "node node.payloads"),
+    "pilot": Budget(2_121, "pilot pilot.decide pilot.queues"),
+    "pool": Budget(929, "pool"),
     "reclaim": Budget(
-        5_046,
+        5_121,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
-    "journal": Budget(1_887, "journal"),
-    "agent": Budget(1_767, "agent agent.export page"),
-    "site": Budget(981, "siteconfig systems"),
-    "install": Budget(1_211, "install doctor"),
+    "journal": Budget(1_946, "journal"),
+    "agent": Budget(1_788, "agent agent.export page"),
+    "site": Budget(976, "siteconfig systems"),
+    "install": Budget(1_218, "install doctor"),
     "htcondor/node": Budget(962, "htcondor.node"),
     "htcondor/pool": Budget(
-        3_283,
+        3_269,
         "htcondor htcondor.ads htcondor.demand htcondor.pool",
     ),
-    "htcondor/setup": Budget(984, "htcondor.setup"),
+    "htcondor/setup": Budget(990, "htcondor.setup"),
     "slurm/node": Budget(1_957, "slurm.node slurm.node_agent"),
-    "slurm/pool": Budget(3_320, "slurm slurm.jobs slurm.pool"),
-    "slurm/setup": Budget(1_196, "slurm.setup"),
+    "slurm/pool": Budget(3_531, "slurm slurm.jobs slurm.pool"),
+    "slurm/setup": Budget(1_199, "slurm.setup"),
     "cli": Budget(
-        4_404,
+        3_565,
         "cli cli.command_line cli.screen",
     ),
-    "local": Budget(2_076, "local local.lease"),
+    "local": Budget(2_060, "local local.lease"),
     "launch": Budget(
-        1_790,
+        2_030,
         "drainwise_launch drainwise_launch.choice drainwise_launch.cli drainwise_launch.files drainwise_launch.run",
     ),
     "launch/here": Budget(607, "drainwise_launch.this_machine"),
     "launch/batch": Budget(
-        1_676,
+        1_666,
         "drainwise_launch.htcondor drainwise_launch.local_batch drainwise_launch.sge drainwise_launch.slurm",
     ),
     "estimate": Budget(
-        1_720, "drainwise_tasks drainwise_tasks.cli.estimate drainwise_tasks.estimate drainwise_tasks.estimate.records"
+        1_789, "drainwise_tasks drainwise_tasks.cli.estimate drainwise_tasks.estimate drainwise_tasks.estimate.records"
     ),
-    "validate": Budget(1_359, "drainwise_tasks.cli drainwise_tasks.validate"),
-    "simulate": Budget(2_340, "drainwise_simulate drainwise_simulate.cli drainwise_simulate.policies"),
+    "validate": Budget(1_514, "drainwise_tasks.cli drainwise_tasks.validate"),
+    "simulate": Budget(2_730, "drainwise_simulate drainwise_simulate.cli drainwise_simulate.policies"),
 }
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 44_998
+LARGEST_SUM = 45_056
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -254,9 +254,9 @@ class Allowance(NamedTuple):
 
 ALLOWANCES = {
     "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
-    "check and doctor": Allowance(600, 555),
-    "Whose jobs": Allowance(1_500, 62),
-    "Leave at the next checkpoint": Allowance(1_000, 427),
+    "check and doctor": Allowance(600, 600),
+    "Whose jobs": Allowance(1_500, 415),
+    "Leave at the next checkpoint": Allowance(1_000, 659),
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -71,7 +71,7 @@ def judge(facts: AgentFacts) -> Iterator[Finding]:
     manager = facts.manager
     if manager is not None and (manager.fault or manager.starts >= _STARTS):
         ended = f"; started again {manager.starts} times in the last hour" if manager.starts else ""
-        why = f"{manager.name} does not keep it running: {manager.fault or 'it ends again and again'}{ended}"
+        why = f"{manager.name} does not keep the agent running: {manager.fault or 'it ends again and again'}{ended}"
         yield Finding(MISSING, "agent", why, manager.look)
     elif facts.unread:
         yield Finding(OK, "agent", f"this user cannot see whether it lives: {facts.unread}")
@@ -84,8 +84,8 @@ def judge(facts: AgentFacts) -> Iterator[Finding]:
         yield Finding(MISSING, "agent", why, line)
     name, reason = facts.state
     if facts.holder is not None and name == State.BACKING_OFF:
-        why = f"nothing is done: {reason}; it tries again within ten minutes, at once when it is told to"
-        yield Finding(MISSING, "agent's state", why, f"kill -HUP {facts.holder}", name)
+        why = f"the last try failed: {reason}; the agent tries again within ten minutes, or at once by this signal"
+        yield Finding(MISSING, "agent's state", why, f"kill -HUP {facts.holder}   # the agent", name)
     if facts.failed:
         why = f"the last one: {facts.failed[-1]}"
         shown = f"{len(facts.failed)} of {facts.given} orders of the last hour failed"

@@ -134,7 +134,7 @@ def _start(daemon: str, running: Collection[str]) -> str:
         return f"systemctl start {daemon}"
     if "condor_master" not in running:
         return "systemctl start condor"
-    return f"condor_on -{daemon[len('condor_') :]}   # by itself within seconds of a start or restart"
+    return f"condor_on -{daemon[len('condor_') :]}   # not needed in the first seconds after a start"
 
 
 def _allowed(facts: MachineFacts) -> Iterator[Finding]:

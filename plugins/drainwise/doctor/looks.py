@@ -147,7 +147,7 @@ def rendered_files(
             yield RenderedFact(path, fault=error.strerror or "cannot be read", command=command)
             continue
         if file is not None and file.mode & ~mode:
-            fault = f"mode {mode & 0o7777:04o}, so that not all can use it who must"
+            fault = f"mode {mode & 0o7777:04o}, it must be {file.mode:04o}"
             yield RenderedFact(path, fault=fault, command=f"chmod {file.mode:o} {path}")
             continue
         fact = rendered_fact(path, text, None if file is None else file.text)
