@@ -18,7 +18,7 @@ from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.prices import POLICIES, prices_of
 from drainwise.reclaim.settings import OPEN_NEED
 
-from .facts import NOW, SETTINGS, account, pilot, reports
+from .facts import NOW, SETTINGS, account, but, pilot, reports
 
 pytestmark = pytest.mark.daemons  # hundreds of whole plans take their time
 
@@ -73,6 +73,12 @@ def expected(orders: Sequence[Order]) -> float:
     return sum(known.get(one.kind, one.candidate.drained.waste) for known, one in ways)
 
 
+def preferred_like_others(one: Pilot) -> Pilot:
+    """Return a pilot without PRIORITY_FACTOR, which is worth up to ten minutes a core to the choice and is no waste."""
+    report = None if one.report is None else but(one.report, priority_factor=None)
+    return dataclasses.replace(one, report=report)
+
+
 def least_by_solver(part: UserPlan) -> float:
     """The least price of any of a user's pilots that may be asked and make the cores that the plan takes from it."""
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -95,8 +101,9 @@ def test_every_policy_takes_the_same_cores_of_everybody_and_none_wastes_less(
 ) -> None:
     """The waste of least-waste is at most every other policy's on the same snapshot, user by user and in all.
 
-    Where reports cost no core.
+    Where reports cost no core, and users prefer none of their pilots.
     """
+    seen = dataclasses.replace(seen, pilots=tuple(preferred_like_others(one) for one in seen.pilots))
     bounds = dataclasses.replace(SETTINGS, min_age=0, extra_cores=0, **site)  # type: ignore[arg-type]
     plans = {name: make_plan(seen, NOW, dataclasses.replace(bounds, policy=name)) for name in POLICIES}
     least, waiting = plans["least-waste"], cores_by_user(plans.pop(OPEN_NEED))

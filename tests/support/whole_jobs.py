@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterable, Mapping
 from drainwise.slurm.jobs.gres import Gres, gres_in, gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
 from drainwise.slurm.jobs.squeue_lines import FIELDS, WAITING_FIELDS
-from drainwise.slurm.jobs.values import COMPLETING, PENDING, RUNNING, memory_in, nodes_of, reason_in, waiting_tasks
+from drainwise.slurm.jobs.values import (
+    COMPLETING,
+    PENDING,
+    RUNNING,
+    billing_in,
+    memory_in,
+    nodes_of,
+    reason_in,
+    waiting_tasks,
+)
 
 Record = Mapping[str, object]
 
@@ -128,6 +137,7 @@ def job_in(record: Record, read: Callable[[object], int | None]) -> SlurmJob:
         at_once=at_once,
         whole_nodes=_WHOLE_NODES in (shared if isinstance(shared, list) else [shared]),
         user_alone="user" in (shared if isinstance(shared, list) else [shared]),
+        billed=billing_in(text_in(record, "tres_alloc_str") or text_in(record, "tres_req_str")),
         qos=text_in(record, "qos"),
         licences=text_in(record, "licenses"),
         memory=memory_in(asked),
