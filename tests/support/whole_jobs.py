@@ -47,6 +47,7 @@ def lines_of(jobs: Iterable[SlurmJob]) -> str:
         states = sorted(job.states, key=lambda state: (state != COMPLETING, state in {RUNNING, PENDING}))
         limit = "UNLIMITED" if job.limit is None else f"{job.limit}:00"
         memory = f",mem={job.memory >> 20}M" if job.memory else ""
+        billed = "" if job.billed is None else f",billing={job.billed}"
         facts = {
             "JobID": job.number,
             "ArrayJobID": job.array or job.number,
@@ -65,7 +66,7 @@ def lines_of(jobs: Iterable[SlurmJob]) -> str:
             "NodeList": job.node,
             "TimeLimit": limit,
             "OverSubscribe": "NO" if job.whole_nodes else "USER" if job.user_alone else "OK",
-            "tres-alloc": f"cpu={job.cores}{memory}",
+            "tres-alloc": f"cpu={job.cores}{memory}{billed}",
             "NumTasks": job.ranks,
             "tres-per-node": ",".join(f"gres/{name}:{count}" for name, count in job.gres),
             "ReqNodes": job.required,
