@@ -457,6 +457,21 @@ def test_no_pilot_is_ordered_whose_node_gives_no_sign_of_life() -> None:
     assert cannot("", late, Scope("ended by Slurm alone", "user=alice", multi_node=True)) == ""
 
 
+@pytest.mark.parametrize(("billed", "whole"), [((40, 20), 60), ((40, None), None), ((None, None), None)])
+def test_a_heterogeneous_job_is_billed_for_all_its_parts_or_not_at_all(
+    billed: tuple[int | None, ...], whole: int | None
+) -> None:
+    """Who is billed nothing would be the cheapest to end."""
+    parts = [
+        replace(RUNNING, number=17 + place, het=17, het_offset=place, billed=one) for place, one in enumerate(billed)
+    ]
+    held = {one.number: (NodeShare("n1", one.cores, 0),) for one in parts}
+    scope = ScopeRules(scopes=(Scope("whole", "user=alice", multi_node=True),))
+    found = snapshot_of(Answers(parts, [NODE], TREE, allocations=held), SiteRules(GRACE, scope=scope), T0 + 60)
+    [pilot] = found.pilots
+    assert (pilot.cannot, pilot.cores, pilot.billed) == ("", sum(one.cores for one in parts), whole)
+
+
 @pytest.mark.parametrize("states", [{"COMPLETING"}, {"PENDING", "COMPLETING"}, {"CANCELLED", "COMPLETING"}])
 def test_a_run_that_is_being_ended_is_leaving_and_neither_waits_nor_was_ordered(states: set[str]) -> None:
     """As 22.05 and 24.11 say it; Slurm tells a start in the future for one that is requeued."""

@@ -189,7 +189,7 @@ def column_called(name: str) -> Column:
         return BY_NAME[name.lower()]
     except KeyError:
         hint = near(name.lower(), BY_NAME) or ";"
-        raise UsageError(f"no column is called {name!r}{hint or ';'} `drainwise status --help` lists them") from None
+        raise UsageError(f"no column is called {name!r}{hint} `drainwise status --help` lists them") from None
 
 
 def sorted_rows(rows: Iterable[Row], order: str | None) -> list[Row]:

@@ -79,8 +79,7 @@ class SlurmPool:
                 self._qos = {one.name: one for one in qos_in(self._commands.ask(*QOS_COMMAND))}
         answers = replace(answers, allocations=self._allocations.of(answers.jobs), qos=self._qos)
         found = snapshot_of(answers, self._site, now)
-        pilots = self._requeues.with_leads(found.pilots, answers.rules.partitions, self._qos)
-        found = replace(found, pilots=pilots)
+        found = replace(found, pilots=self._requeues.with_leads(found.pilots, answers.rules.partitions, self._qos))
         self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
         return found
 

@@ -293,7 +293,8 @@ def _joined(
             found += parts
             continue
         cores, nodes = (sum(getattr(one, name) for one in parts) for name in ("cores", "node_count"))
-        billed = sum(one.billed or 0 for one in parts)
+        told = [one.billed for one in parts if one.billed is not None]
+        billed = sum(told) if len(told) == len(parts) else None  # a part is not the whole
         found.append(replace(parts[0], het=None, cores=cores, node_count=nodes, billed=billed))
         joined[first] = tuple(piece for one in parts for piece in pieces[one.number])
     return found, joined
