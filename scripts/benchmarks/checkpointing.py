@@ -17,7 +17,7 @@ _SAVED = {"CheckpointNumber": 3, "CommittedTime": 3000, "NumJobStarts": 1}
 
 
 def figures(release: str, runs: int) -> list[Figure]:
-    """Medians of `runs` questions each, in turn, to a schedd of a Debian release; first no job saves, then half do."""
+    """Medians of `runs` questions each, in turn, to a schedd of a Debian release: no job saves, then half do."""
     with CondorPool(nodes=1, cpus=1, release=release) as pool:
         version = "{}.{}.{}".format(*pool.version)
         asked = ["condor_q", "-all", "-constraint"]
