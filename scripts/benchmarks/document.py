@@ -22,6 +22,7 @@ class Measured:
     waiting: Sequence[Sequence[Figure]] = ()
     pool: Sequence[Figure] = ()
     cycle: Sequence[Sequence[Figure]] = ()
+    checkpoints: Sequence[Sequence[Figure]] = ()
     decision: Sequence[Sequence[Figure]] = ()
     screens: Sequence[Sequence[Figure]] = ()
     estimate: Sequence[Figure] = ()
@@ -39,6 +40,7 @@ class Measured:
             *self.waiting,
             self.pool,
             *self.cycle,
+            *self.checkpoints,
             *self.decision,
             *self.screens,
             self.estimate,
@@ -53,6 +55,7 @@ PART_OF = {
     "Waiting jobs, inside a process": "waiting",
     "A snapshot of a Slurm cluster": "slurm",
     "A cycle on a large HTCondor pool": "pool",
+    "Jobs that checkpoint": "checkpoints",
     "The decision on a large pool": "decision",
     "The screens": "screens",
     "Estimates from finished payloads": "estimate",
@@ -136,6 +139,13 @@ Medians of {few["cycles"]}: a whole dry-run cycle on a real collector that knows
 
 Deadline and lease, which a node publishes as expressions, are not asked for: `condor_status` takes twice as long with
 them. The agent reads both from the node's orders.
+
+## Jobs that checkpoint
+
+Medians of {few["cycles"]}, taken in turn, of a question to a real access point, as one whole process each. The agent asks it beside
+each snapshot.
+
+{f"{chr(10)}{chr(10)}".join(map(table, it.checkpoints))}
 
 ## The decision on a large pool
 

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise import __version__
 from drainwise.cli.main import main
 from drainwise.cli.screen.columns import BY_NAME
+from drainwise.htcondor.system import HTCondor
 from drainwise.journal.event import VERSION, Kind
 from drainwise.journal.file import journal_line
 from drainwise.journal.remembered import unmet_event
@@ -330,3 +332,22 @@ def test_by_the_scheduler_alone_nothing_counts_that_a_pilot_or_its_node_says(
     assert main(["status", "--scheduler-only"]) == 0
     shown = capsys.readouterr().out
     assert "saved" in shown and "draining waste" not in shown and shown.count("16.0 core-h") == 4
+
+
+def test_what_glideins_advertise_at_a_ce_is_lost_with_their_jobs(
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str], mocker: MockerFixture
+) -> None:
+    """Of jobs of which it says nothing, cores x run time; a job is that of the access point that the glidein names."""
+    runs = {one.name: one.run for one in pool.snapshot(pool.now).pilots}
+    seen = observed_report(Observation("paper", pool.now, 1, 4.0, 2400, begins=(pool.now - 600,)))
+    told = {runs["slot1_2@node1"].rpartition("#")[0]: seen, "another-access-point#1.0": seen}
+    asked = mocker.patch.object(HTCondor, "payload_reports", autospec=True, return_value=told)
+    assert main(["status", "--scheduler-only", "--ce-collector", "ce.example.org", "--format", "name,killwaste"]) == 0
+    rows = dict(line.split() for line in capsys.readouterr().out.splitlines()[1:])
+    assert rows.pop("slot1_2@node1") == "2400" and set(rows.values()) == {str(8 * 7200)}
+    assert asked.call_args.args[1:] == ("ce.example.org", pool.now)
+
+
+def test_the_collector_of_a_ce_is_for_what_the_scheduler_alone_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--ce-collector", "ce.example.org"]) == 2
+    assert "--ce-collector goes with --scheduler-only" in capsys.readouterr().err

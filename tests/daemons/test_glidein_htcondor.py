@@ -73,6 +73,23 @@ def seen(pool: CondorPool, standing: str) -> Any:
     return pool.wait_for(found, SECONDS, "the glidein's figures")
 
 
+def by_the_ce(pool: CondorPool, begun: dict[int, int]) -> None:
+    """Without a word of the node: what ending the glidein would lose, by the collector to which its startd reports."""
+    [config] = Path(pool.root + pool.node("node1").execute_dir).rglob("vo_*/condor_config")
+    found = re.search(r"(?m)^COLLECTOR_HOST = (\S+)$", config.read_text())
+    assert found
+    options = ["status", "--scheduler-only", "--ce-collector", found[1]]
+
+    def told() -> Any:
+        status = in_pool_json(pool, options)
+        [glidein] = [one for one in status["pilots"] if one["cores"] == CORES]
+        return (status["taken"], glidein) if glidein["standing"] == "observed" else None
+
+    now, glidein = pool.wait_for(told, SECONDS, "what the glidein advertises")
+    assert glidein["used_cpu"] == sum(begun)
+    assert glidein["kill_waste"] == pytest.approx(sum(cores * (now - start) for cores, start in begun.items()), abs=30)
+
+
 def test_a_glidein_with_the_periodic_script_reports_itself(site: tuple[CondorPool, str]) -> None:
     """Its startd runs the script as a factory's glidein does; its own report comes before what the node derives."""
     pool, _ = site
@@ -98,6 +115,7 @@ def test_a_glidein_is_seen_asked_and_gone(site: tuple[CondorPool, str]) -> None:
     assert slot["PilotAddFinalExpWaste"] == CORES * (leaves - first_end) - 4 * (last_end - first_end)
 
     assert "glidein" in in_pool(pool, ["status", "--format", "name,standing", "--site", site_file]).stdout
+    by_the_ce(pool, begun)
 
     pool.submit(described(600, "accounting_group = group_bob", cores=CORES), user="bob")
 

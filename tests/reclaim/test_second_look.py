@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from drainwise.agent.act import carry_out
 from drainwise.agent.cycle_facts import CycleBasis
+from drainwise.facts.scope_rules import ScopeRules
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
@@ -78,9 +79,11 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     return draw(st.sampled_from((counted, dataclasses.replace(counted, kinds=kinds, places=places))))
 
 
-@given(snapshots(), st.sampled_from(("least-waste", "open-need", "youngest-first")))
-def test_what_was_decided_is_done_where_nothing_has_changed(seen: Snapshot, policy: str) -> None:
-    settings = dataclasses.replace(SETTINGS, policy=policy)
+@given(
+    snapshots(), st.sampled_from(("least-waste", "open-need", "youngest-first")), st.sampled_from(("", "user=alice"))
+)
+def test_what_was_decided_is_done_where_nothing_has_changed(seen: Snapshot, policy: str, exempt: str) -> None:
+    settings = dataclasses.replace(SETTINGS, policy=policy, scope=ScopeRules(exempt=exempt))
     plan = make_plan(seen, NOW, settings)
     pool = MemoryPool(seen)
     done = carry_out(plan, CycleBasis(seen, NOW, settings, History()), pool, lambda: NOW, Nowhere())

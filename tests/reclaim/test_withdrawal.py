@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.facts.scope_rules import ScopeRules
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Withdrawal
+from drainwise.reclaim.settings import ReclaimSettings
 from reached_asserts import judged
 
 from .facts import NOW, SETTINGS, account, believed, pilot, report, reports, snapshot
@@ -113,3 +117,37 @@ def test_what_is_withdrawn_is_not_asked_for_again(
     if chosen:
         after = tuple(dataclasses.replace(one, deadline=None) if one.run in chosen else one for one in seen[0].pilots)
         assert make_plan(dataclasses.replace(seen[0], pilots=after), NOW, SETTINGS).orders == ()
+
+
+def exempting(row: str) -> ReclaimSettings:
+    return dataclasses.replace(SETTINGS, scope=ScopeRules(exempt=row))
+
+
+def test_a_job_that_the_site_exempts_now_gets_its_lease_back_whoever_waits() -> None:
+    """bob still waits for both; the order of the other user's pilot stands."""
+    exempt, other = ordered(1, user="alice"), ordered(2, user="ann")
+    plan = make_plan(snapshot(exempt, other, deficit=16), NOW, exempting("user=alice"))
+    [gone] = plan.withdrawals
+    assert gone.pilot.run == exempt.run
+    assert gone.reason.startswith("out of scope by [reclaim] exempt = user=alice; going on saves ")
+
+
+def test_an_exempted_job_is_no_reason_to_withdraw_what_others_must_give() -> None:
+    """8 of 16 cores are spare: they are those of the exempted job."""
+    exempt, other = ordered(1, report(7.9), user="alice"), ordered(2, report(1.0), user="ann")
+    plan = make_plan(snapshot(exempt, other, deficit=8, surplus=16), NOW, exempting("user=alice"))
+    assert [one.pilot.run for one in plan.withdrawals] == [exempt.run]
+
+
+def test_exempting_all_users_withdraws_all_orders_also_below_needs_by_kind() -> None:
+    """It is how a site takes back what it has ordered."""
+    pilots = [ordered(1, user="alice"), ordered(2, user="ann"), pilot(3, user="ann")]
+    by_kind = dataclasses.replace(
+        snapshot(*pilots, deficit=16),
+        kinds=(JobKind("k", "group_b", 2, Amounts(8, 0), frozenset({"x"})),),
+        places=(Place("n1", "n1", "x", Amounts(0, 0), Amounts(24, 0)),),
+    )
+    for seen in (by_kind, snapshot(*pilots, deficit=16)):
+        plan = make_plan(seen, NOW, exempting("user=*"))
+        assert {one.pilot.run for one in plan.withdrawals} == {one.run for one in pilots[:2]}
+        assert not plan.orders

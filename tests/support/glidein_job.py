@@ -26,6 +26,7 @@ UID_DOMAIN = vo.test
 TRUST_UID_DOMAIN = True
 SEC_USE_FAMILY_SESSION = False
 SEC_DEFAULT_AUTHENTICATION_METHODS = FS
+SEC_READ_AUTHENTICATION = OPTIONAL
 SEC_DEFAULT_ENCRYPTION = OPTIONAL
 SEC_DEFAULT_INTEGRITY = OPTIONAL
 ALLOW_READ = *
@@ -68,7 +69,11 @@ GLIDEIN_Max_Tail=@TAIL@
 GLIDEIN_CPUS=@CORES@
 UPDATE_INTERVAL = @LOOK@
 MASTER_UPDATE_INTERVAL = @LOOK@
-STARTD_ATTRS = IS_GLIDEIN, GLIDEIN_ToDie, GLIDEIN_ToRetire, GLIDEIN_Max_Tail
+GLIDEIN_SiteWMS = "@SYSTEM@"
+GLIDEIN_SiteWMS_JobId = "@JOB@"
+GLIDEIN_SiteWMS_Queue = "@QUEUE@"
+STARTD_ATTRS = IS_GLIDEIN, GLIDEIN_ToDie, GLIDEIN_ToRetire, GLIDEIN_Max_Tail, GLIDEIN_SiteWMS, GLIDEIN_SiteWMS_JobId, \
+  GLIDEIN_SiteWMS_Queue
 START = SiteWMS_WN_Draining =?= False
 RANK = 0.0
 NUM_CPUS = $(GLIDEIN_CPUS)
@@ -113,10 +118,16 @@ queue {count}
 _SCRIPT = """\
 place=$PWD; glide=$(mktemp -d "$place/glide_XXXXXX"); vo=$(mktemp -d "$place/vo_XXXXXX")
 port=$((20000 + $$ % 20000)); now=$(date +%s)
+system=SLURM; job=$SLURM_JOBID; queue=Unknown
+if [ -n "$_CONDOR_JOB_AD" ]; then
+  system=HTCondor; queue=$(sed -n "s/^GlobalJobId = .\\([^#]*\\)#.*/\\1/p" $_CONDOR_JOB_AD)
+  job=$(sed -n "s/^ClusterId = //p" $_CONDOR_JOB_AD).$(sed -n "s/^ProcId = //p" $_CONDOR_JOB_AD)
+fi
 unset $(env | sed -n "s/^\\\\(_CONDOR_[A-Za-z_]*\\\\)=.*/\\\\1/p")
 mkdir $glide/log $glide/execute $vo/log $vo/spool
 fill() {{ sed "s|@PLACE@|$1|g; s|@PORT@|$port|; s|@TAIL@|{stay}|; s|@LOOK@|{look}|
   s|@TODIE@|$((now + {lease}))|; s|@TORETIRE@|$((now + {lease} / 2))|; s|@CORES@|{cores}|
+  s|@SYSTEM@|$system|; s|@JOB@|$job|; s|@QUEUE@|$queue|
   s|@REPORT@|{report}|; s|@SCRIPT@|{reporter}|"; }}
 echo "GLIDEIN_START_DIR_ORIG $place" >$glide/glidein_config
 fill $vo <<"END" >$vo/condor_config

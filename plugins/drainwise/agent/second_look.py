@@ -9,7 +9,8 @@ from operator import attrgetter
 
 from drainwise.agent.cycle_facts import ON_ITS_WAY, RUN_GONE, CycleBasis
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.history import cancelled_runs, with_unanswered
+from drainwise.pool.scope import with_scope
+from drainwise.reclaim.history import void_orders, with_unanswered
 from drainwise.reclaim.plan import Order, Plan, Withdrawal
 from drainwise.reclaim.quota import Balance, owed, require_whole, weigh
 
@@ -43,7 +44,7 @@ class SecondLook:
         self.running = {one.run: one for one in with_unanswered(snapshot, history.unanswered).pilots}
         self.demand = max(0.0, plan.balance.demand + after.demand - before.demand)
         self._more = _missing(after) - _missing(before)
-        self._cancelled = cancelled_runs(snapshot, history)
+        self._void = void_orders(with_scope(snapshot, basis.settings.scope), history)
         self._requests = {one.name for one in history.requests} | {one.name for one in snapshot.closures}
         planned, first, self._over = (_can_give(one, plan.balance) for one in (plan.balance, before, after))
         self._left = Counter({name: cores + self._over[name] - first[name] for name, cores in planned.items()})
@@ -102,7 +103,7 @@ class SecondLook:
             return RUN_GONE
         if current.deadline != known.deadline:
             return "its order is another one by now"
-        is_free = known.run in self._cancelled or known.account not in self._over or self._more <= _ROUNDING
+        is_free = known.run in self._void or known.account not in self._over or self._more <= _ROUNDING
         if withdrawal.instead:
             is_free = all(takes_orders(self.running.get(run)) for run in withdrawal.instead)
         return "" if is_free else "its cores are needed again"

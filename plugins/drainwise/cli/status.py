@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from drainwise import __version__
 from drainwise.cli.agent_place import history_of, journal_to_look_at
@@ -17,6 +18,7 @@ from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, le
 from drainwise.cli.screen.wanted import PilotFilter, fits_any
 from drainwise.cli.text import document, json_text
 from drainwise.facts.clients import PAPER
+from drainwise.facts.errors import UsageError
 from drainwise.journal.file import journal_line
 from drainwise.pool.abilities import TellsSteps
 from drainwise.pool.facts import Account, Pilot, Pool, Snapshot
@@ -28,6 +30,11 @@ from drainwise.reclaim.history import History
 from drainwise.reclaim.plan_json import candidate_as_json
 from drainwise.reclaim.seen_pilots import with_expected_ends, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.systems.find import offering
+from drainwise.systems.system import System
+
+if TYPE_CHECKING:
+    from drainwise.pilotad.report import PilotReport
 
 _DETAILS = f"""\
 columns of --format and --sort:
@@ -68,6 +75,8 @@ class Status:
         self._format = None if args.format is None else columns_called(args.format)
         self._columns = columns_called(_BY_SCHEDULER if args.scheduler_only else DEFAULT)
         sorted_rows((), args.sort)  # a wrong name is said before anybody is asked
+        if args.ce_collector is not None and not args.scheduler_only:
+            raise UsageError("--ce-collector goes with --scheduler-only")
         self._wanted, self._is_first = wanted_of(args), True
 
     def lines(self, paper: Paper) -> list[str]:
@@ -119,7 +128,9 @@ class Status:
         found, said = self._pool.snapshot(now), list[str]()
         if self._args.scheduler_only:
             since = self._pool.steps_since(now) if isinstance(self._pool, TellsSteps) else {}
-            pilots = tuple(_as_scheduled(one, since.get(one.name)) for one in found.pilots)
+            ce = self._args.ce_collector
+            told = {} if ce is None else next(offering(System.payload_reports)).payload_reports(ce, now)
+            pilots = tuple(_as_scheduled(one, since.get(one.name), told) for one in found.pilots)
             found = dataclasses.replace(found, pilots=pilots)
             return found, History()
         history = history_of(journal_to_look_at(self._args), found, said.append)
@@ -147,12 +158,14 @@ class Status:
         return lines[1:] if self._args.noheader else lines
 
 
-def _as_scheduled(pilot: Pilot, since: int | None) -> Pilot:
+def _as_scheduled(pilot: Pilot, since: int | None, told: Mapping[str, PilotReport]) -> Pilot:
     """Return a pilot with what its batch system has of it, and nothing that it or its node says.
 
-    since: when its steps began, UNIX s: what earlier ones have done is done.
+    since: when its steps began, UNIX s: what earlier ones have done is done. told: what pilots advertise in the
+    collector of a CE, by their job: `ce#12.0` of the run `ce#12.0#<queued>@<start>`, `12` of `12@<start>`.
     """
-    found = dataclasses.replace(pilot, report=None, seen=None, contradictory=False, client=PAPER.name)
+    report = told.get(pilot.run.rpartition("#")[0]) or told.get(pilot.run.partition("@")[0])
+    found = dataclasses.replace(pilot, report=report, seen=None, contradictory=False, client=PAPER.name)
     return found if since is None else dataclasses.replace(found, saved=since, next_save=None)
 
 
@@ -195,6 +208,10 @@ COMMAND = Command(
         option(
             "--scheduler-only",
             "by what the batch system alone knows: run time, last checkpoint, steps of Slurm's jobs",
+        ),
+        option(
+            "--ce-collector HOST[:PORT]",
+            "with --scheduler-only: and what glideins advertise of their payloads in the collector of an HTCondor-CE",
         ),
         option("--noheader", "with --format: without the line of names"),
         option(

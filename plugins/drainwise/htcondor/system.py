@@ -7,7 +7,7 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from drainwise.facts.client_rules import ANY_ATTRIBUTE
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from drainwise.doctor.facts import BatchFacts
     from drainwise.htcondor.pool.pool import HTCondorPool
     from drainwise.install.rendered_tree import RenderedFile
+    from drainwise.pilotad.report import PilotReport
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
@@ -135,6 +136,12 @@ class HTCondor(System):
         of_pool = Finding(OK, "pool", f"inspected on the central manager alone: {fault}", machine=host)
         findings = judged(host, (judge_files,), PoolFacts((), (), host, files, host, expected.command), site)
         return [of_pool, *findings, *here.findings]
+
+    def payload_reports(self, address: str, now: int) -> Mapping[str, PilotReport]:
+        """See `System`: the address is that of an HTCondor-CE's collector."""
+        from drainwise.htcondor.pool.payload_slots import payload_reports
+
+        return payload_reports(address, now)
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
         """See `System`."""

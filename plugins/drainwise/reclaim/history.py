@@ -90,10 +90,14 @@ class History:
     untaken: Mapping[str, UntakenRoom] = field(default_factory=dict)
 
 
-def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
-    """Return the runs whose order was for a request, or a closing of nodes, that is there no more; its name by run."""
+def void_orders(snapshot: Snapshot, history: History) -> dict[str, str]:
+    """Return by run why its order is withdrawn whoever waits.
+
+    It was for a request, or a closing of nodes, that is there no more; or the site has taken its job out of the scope.
+    """
     names = {one.name for one in history.requests} | {one.name for one in snapshot.closures}
-    return {run: name for run, (name, _) in history.requested.items() if name not in names}
+    out = {one.run: one.cannot for one in snapshot.pilots if one.deadline and one.cannot.startswith(OUT_OF_SCOPE)}
+    return out | {run: f"{name} was cancelled" for run, (name, _) in history.requested.items() if name not in names}
 
 
 HOUR = 3600

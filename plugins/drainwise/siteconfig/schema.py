@@ -203,7 +203,9 @@ class ReclaimSection:
         "which running jobs may be ordered; without it all may, but for exempt",
     )
     exempt: str | None = optional(
-        _PILOTS, "account=operations or user=root", "which running jobs are never ordered; it wins"
+        _PILOTS,
+        "account=operations or user=root",
+        "which running jobs are never ordered; it wins, also over orders that stand",
     )
     entitlement: str = key(
         choice("shares", "preemption"),

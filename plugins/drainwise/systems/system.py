@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from drainwise.agent.health import ServiceManager
     from drainwise.doctor.facts import BatchFacts
     from drainwise.install.rendered_tree import RenderedFile
+    from drainwise.pilotad.report import PilotReport
     from drainwise.pool.facts import Pool
     from drainwise.pool.finding import Finding
     from drainwise.siteconfig import SiteConfig
@@ -111,6 +112,13 @@ class System:
         self, site: SiteConfig, args: argparse.Namespace, agent: AgentFindings, progress: Callable[[int, int], None]
     ) -> Sequence[Finding]:
         """Inspect the live pool. progress: takes how many daemons have answered, of how many. Raises PoolError."""
+        raise NotImplementedError
+
+    def payload_reports(self, address: str, now: int) -> Mapping[str, PilotReport]:
+        """Return what pilots advertise of their payloads at an address, by their job's id; now: UNIX s.
+
+        Raises PoolUnreachable.
+        """
         raise NotImplementedError
 
     def machine_facts(self, site: SiteConfig) -> BatchFacts | None:

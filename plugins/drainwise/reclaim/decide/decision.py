@@ -44,7 +44,7 @@ from drainwise.reclaim.decide.open_until import (
 from drainwise.reclaim.decide.parts import asked_no_more, parts_count, with_all_asked
 from drainwise.reclaim.decide.standing import needed_runs, with_replacements, withdrawals
 from drainwise.reclaim.decide.user_plans import user_plans, within_hour
-from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, unbound, with_unanswered
+from drainwise.reclaim.history import History, refusing_nodes, unbound, void_orders, with_unanswered
 from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.prices import policy_called
 from drainwise.reclaim.quota import (
@@ -78,7 +78,7 @@ def make_plan(
     Pilots are ranked within one user only; who gives back, and how many cores, comes from what the batch system knows
     alone. With a `what_if` its cores are planned for, whatever the pool's own balance and the limits of a cycle are.
     The requests that stand and nodes that close come first; without `is_for_demand` nothing else is planned, and only
-    orders for requests that were cancelled are withdrawn.
+    orders are withdrawn for requests that were cancelled, and of jobs that are out of the scope now.
     Raises PoolUnreachable for a snapshot that is not whole and UsageError for a policy or user that does not exist.
     """
     policy_called(settings.policy)
@@ -110,7 +110,7 @@ def make_plan(
         parts = for_whom(looked.needs_orders, [one.pilot for one in orders], looked.balance.deficit, history.unmet)
     else:
         parts = for_kinds(orders)
-    cancelled = cancelled_runs(snapshot, history)
+    void = void_orders(snapshot, history)
     withdrawn = withdrawals(looked.counts, looked.balance, now, settings, history, looked.needed)
     pauses = paused(snapshot, history.unmet, now)
     named = [one.sentence for one in pauses] + [one.sentence for one in without_place]
@@ -124,7 +124,7 @@ def make_plan(
         settings.policy,
         looked.balance,
         (*requested.plans, *users),
-        tuple(one for one in withdrawn if is_for_demand or one.pilot.run in cancelled),
+        tuple(one for one in withdrawn if is_for_demand or one.pilot.run in void),
         usable_cores,
         summary=with_requested(requested.plans, summary, is_for_demand),
         notices=(

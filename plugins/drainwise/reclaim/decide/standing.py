@@ -28,7 +28,7 @@ from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.open_until import pilots_by_user
 from drainwise.reclaim.decide.user_plans import Allowances, able_and_closed, orders_of, with_kept_rooms
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.history import History, cancelled_runs
+from drainwise.reclaim.history import History, void_orders
 from drainwise.reclaim.plan import Need, Order, Plan, UserPlan, Withdrawal
 from drainwise.reclaim.prices import valued
 from drainwise.reclaim.quota import Balance, on_their_way
@@ -64,29 +64,30 @@ def withdrawals(
 
     No more cores than are on their way beyond the demand, or beyond what an account holds over its quota: so no cycle
     orders again what this one withdraws. For an order that was not answered none is withdrawn, as it may not be carried
-    out. Where `needed` says whose room waiting jobs use, those keep their orders and no others. An order for a request
-    that was cancelled is withdrawn in any case, as its deadline was that request's. Of one user's pilots those that
-    save the most; how many cores that are comes from the sizes alone.
+    out. Where `needed` says whose room waiting jobs use, those keep their orders and no others. An order
+    that is void (`void_orders`) is withdrawn in any case. Of one user's pilots those that save the most; how many cores
+    that are comes from the sizes alone.
     """
     standing = [one for one in snapshot.pilots if _stands(one, now)]
     if not standing:
         return ()
-    cancelled, going, found = cancelled_runs(snapshot, history), Counter[str](), list[Withdrawal]()
+    void, going, found = void_orders(snapshot, history), Counter[str](), list[Withdrawal]()
     in_doubt = sum(one.cores for one in snapshot.pilots if one.unanswered is not None and not one.reserved)
-    spare = whole_cores(balance.free + balance.leaving - in_doubt - balance.demand)
+    back = sum(one.cores for one in standing if one.run in void)
+    spare = max(0, whole_cores(balance.free + balance.leaving - in_doubt - balance.demand) - back)
     for one in snapshot.pilots:
-        going[one.account] += one.cores * (one.deadline is not None or one.leaving)
+        going[one.account] += one.cores * ((one.deadline is not None or one.leaving) and one.run not in void)
     over = ((one.name, max(0.0, one.cores_in_use - one.cores_owed)) for one in snapshot.accounts)
     beyond = {name: whole_cores(going[name] - cores) for name, cores in over}
     first = {one.name: (one.priority, one.name) for one in snapshot.accounts}
-    users = pilots_by_user(one for one in standing if one.run in cancelled or one.run not in (needed or ()))
+    users = pilots_by_user(one for one in standing if one.run in void or one.run not in (needed or ()))
     for whose in sorted(users, key=lambda it: (first[it[0]], snapshot.user_priorities.get(it[1], 0.0), it[1])):
-        if needed is None and not (spare or beyond[whose[0]] or cancelled):
+        if needed is None and not (spare or beyond[whose[0]] or void):
             continue
         ordered = _going_on(users[whose], now, settings, history)
         saved, sizes, stays = ordered.figures.drained, ordered.sizes, np.zeros(len(ordered), dtype=bool)
-        others = np.array([one.run not in cancelled for one in ordered.pilots])
-        spare, left = (max(0, cores - int(sizes[~others].sum())) for cores in (spare, beyond[whose[0]]))
+        others = np.array([one.run not in void for one in ordered.pilots])
+        left = beyond[whose[0]]
         if needed is None:
             of = ordered.figures.columns
             price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
@@ -97,9 +98,9 @@ def withdrawals(
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
         for row in np.flatnonzero(~stays).tolist():
-            run, less = ordered.pilots[row].run, int(saved[row])
-            why = f"{cancelled[run]} was cancelled" if run in cancelled else reason
-            found.append(Withdrawal(ordered.pilots[row], less, f"{why}; going on saves {core_hours(less)}"))
+            pilot, less = ordered.pilots[row], int(saved[row])
+            why = void.get(pilot.run, reason)
+            found.append(Withdrawal(pilot, less, f"{why}; going on saves {core_hours(less)}"))
         spare, beyond[whose[0]] = (max(0, cores - int(sizes[others & ~stays].sum())) for cores in (spare, left))
     return tuple(found)
 
