@@ -1,4 +1,4 @@
-"""What an access point is asked of running jobs that checkpoint, on a real schedd, against `condor_q` of all of them."""
+"""What an access point is asked of jobs that checkpoint, on a real schedd, against `condor_q` of all that run."""
 
 from __future__ import annotations
 

@@ -202,16 +202,16 @@ BUDGETS = {
     "pilot": Budget(2_121, "pilot pilot.decide pilot.queues"),
     "pool": Budget(929, "pool"),
     "reclaim": Budget(
-        5_121,
+        5_123,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_946, "journal"),
-    "agent": Budget(1_788, "agent agent.export page"),
-    "site": Budget(976, "siteconfig systems"),
+    "agent": Budget(1_789, "agent agent.export page"),
+    "site": Budget(981, "siteconfig systems"),
     "install": Budget(1_218, "install doctor"),
     "htcondor/node": Budget(962, "htcondor.node"),
     "htcondor/pool": Budget(
-        3_269,
+        3_313,
         "htcondor htcondor.ads htcondor.demand htcondor.pool",
     ),
     "htcondor/setup": Budget(990, "htcondor.setup"),
@@ -219,7 +219,7 @@ BUDGETS = {
     "slurm/pool": Budget(3_531, "slurm slurm.jobs slurm.pool"),
     "slurm/setup": Budget(1_199, "slurm.setup"),
     "cli": Budget(
-        3_565,
+        3_580,
         "cli cli.command_line cli.screen",
     ),
     "local": Budget(2_060, "local local.lease"),
@@ -241,7 +241,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 45_056
+LARGEST_SUM = 45_058
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
@@ -253,10 +253,10 @@ class Allowance(NamedTuple):
 
 
 ALLOWANCES = {
-    "What may be ordered; Who waits for what": Allowance(2_000, 1_765),
+    "What may be ordered; Who waits for what": Allowance(2_000, 1_768),
     "check and doctor": Allowance(600, 600),
     "Whose jobs": Allowance(1_500, 415),
-    "Leave at the next checkpoint": Allowance(1_000, 659),
+    "Leave at the next checkpoint": Allowance(1_000, 721),
 }
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
