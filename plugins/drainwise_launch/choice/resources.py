@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Union
 
 from drainwise.facts.errors import UsageError
@@ -135,8 +136,9 @@ def rounded_up(amount: int, bits: int = BITS) -> int:
     return amount if spare <= 0 else -(-amount >> spare) << spare
 
 
+@cache
 def bucket_of(resources: Resources) -> Resources:
-    """Return the bucket: cpu, mem and tmp rounded up, those of every component; the others as they are."""
+    """Return the bucket, one object for equal resources: cpu, mem and tmp of every component rounded up."""
     others = tuple(
         (name, rounded_up(amount) if isinstance(amount, int) and standard_of(name) else amount)
         for name, amount in resources.others
