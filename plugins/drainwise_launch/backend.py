@@ -77,6 +77,11 @@ class JobState:
     cpu: float | None = None
     why: str = ""
 
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether it has ended, or vanished: there is nothing left of it to come."""
+        return self.state in {DONE, VANISHED}
+
 
 class Backend(Protocol):
     """A batch system, or this machine."""

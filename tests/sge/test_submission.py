@@ -8,8 +8,7 @@ import pytest
 
 from drainwise_launch.backend import Start
 from drainwise_launch.choice.resources import Amount, Resources
-from drainwise_launch.sge.settings import SgeSettings
-from drainwise_launch.sge.submission import MOVED_CODES, qsub_arguments, qsub_script, true_code, unfit
+from drainwise_launch.sge.submission import MOVED_CODES, SgeSettings, qsub_arguments, qsub_script, true_code, unfit
 
 PLAIN = SgeSettings("/usr/bin", "/sge")
 NAMED = SgeSettings("/usr/bin", "/sge", cpu_resource="cpu_r", mem_resource="mem_r", tmp_resource="tmp_r")

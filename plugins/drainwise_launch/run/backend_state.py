@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from drainwise.common.service import Backoff, Faults
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise_launch.backend import DONE, RUNNING, VANISHED, Backend, JobState
+from drainwise_launch.backend import RUNNING, Backend, JobState
 from drainwise_launch.choice.resources import CPU, Resources
 from drainwise_launch.choice.work import LaunchJob
 from drainwise_launch.run.store import OpenStart
@@ -179,7 +179,7 @@ class BackendState:
             one = by_id.get(native)
             if one is None:
                 continue
-            if state.state in {DONE, VANISHED}:
+            if state.has_ended:
                 changed.append((one, state))
             elif state.state == RUNNING and one.queued:
                 self._not_queued(one)
