@@ -107,7 +107,8 @@ def _entries(path: str, jobs: object) -> Iterator[object]:
     """Yield the jobs of a list, or of a table by name; free each as it is taken."""
     if isinstance(jobs, dict):
         for name, job in jobs.items():
-            yield {**read_value(f"jobs.{name}", job, TABLE, in_file(path)), "name": name}
+            table = read_value(f"jobs.{name}", job, TABLE, in_file(path))
+            yield {**table, "name": name}
         return
     if jobs is None:
         return
