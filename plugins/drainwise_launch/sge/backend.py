@@ -25,6 +25,7 @@ from drainwise_launch.backend import (
     tag_of,
 )
 from drainwise_launch.choice.resources import Resources
+from drainwise_launch.job_script import job_script
 from drainwise_launch.sge import answers, submission
 from drainwise_launch.sge.priority_steps import PrioritySteps
 
@@ -91,7 +92,7 @@ class SgeBackend(Queueing):
             raise ActionRefused(f"job {job.name!r}: {why}")
         step = self._steps.step_for(job.priority)
         arguments = submission.qsub_arguments(self._settings, self._key, job, step)
-        answer = self._commands.order("qsub", *arguments, stdin=submission.qsub_script(job))
+        answer = self._commands.order("qsub", *arguments, stdin=job_script(job, submission.MOVED_CODES))
         if answer.code:
             fault = PoolFull if answer.code == _LIMIT_REACHED else ActionRefused
             raise fault(f"qsub refused: {answer.complaint}")

@@ -17,7 +17,6 @@ from drainwise.common.typed_table import absolute_path, in_file, key, matching, 
 from drainwise.facts.errors import UsageError
 from drainwise_launch.backend import DEFAULT_MAX_QUEUED, Start, option_words
 from drainwise_launch.choice.resources import Amount, Resources
-from drainwise_launch.job_script import job_script
 
 LOWEST, HIGHEST = -1023, 1024
 """The range of `qsub -p`; above 0 for operators alone."""
@@ -155,11 +154,6 @@ def qsub_arguments(settings: SgeSettings, key: str, job: Start, priority: int) -
         if options := job.resources.get(switch):
             arguments += [f"-{switch}", *shlex.split(str(options))]
     return arguments
-
-
-def qsub_script(job: Start) -> str:
-    """Return the script that qsub reads."""
-    return job_script(job, MOVED_CODES)
 
 
 def true_code(status: int) -> int:
