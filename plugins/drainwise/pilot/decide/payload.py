@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
 
 from drainwise.common.typed_table import (
-    Kind,
     Wrong,
     command,
     key,
+    kinds_of,
     matching,
     number,
     read_json,
@@ -72,11 +71,8 @@ class Payload:
         read_value("expected", self.expected, number(0, self.maximum, expected, above=True), wrong)
 
 
-_CHECKED: dict[str, Kind[Any]] = {
-    one.name: one.metadata["kind"]
-    for one in fields(Payload)
-    if one.name in {"cores", "maximum", "events", "checkpoint_seconds"}
-}
+_KINDS = kinds_of(Payload)
+_CHECKED = {name: _KINDS[name] for name in ("cores", "maximum", "events", "checkpoint_seconds")}
 """The kinds of the numbers that callers give by themselves."""
 
 
