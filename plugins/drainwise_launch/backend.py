@@ -42,9 +42,9 @@ class Start:
     argv: the program (found by PATH) and its arguments: never through a shell of ours. cwd: absolute.
     environment: all of it; nothing is added but what the batch system itself sets.
     resources: the exact amounts to reserve.
-    priority: UNIX s, ETA − pressure: when it should start; the earlier goes first. pressure: s, its part in that.
+    priority: UNIX s, ETA − pressure: when it should start; the earlier goes first.
     stdout: absolute path of the file for stdout and stderr, which exists or can be made.
-    wall_limit: seconds after which it may be ended; 0: nobody says. expected: ETE in seconds.
+    wall_limit: seconds after which it may be ended; 0: nobody says.
     inputs, outputs: names of files in `cwd` that it reads and leaves there. A batch system that carries files runs a
     job that names any in a directory of the node's own, takes the inputs along, and brings the outputs back into `cwd`
     when it has ended. Everywhere else the nodes see `cwd` itself.
@@ -58,9 +58,7 @@ class Start:
     stdout: str
     environment: Mapping[str, str] = field(default_factory=dict)
     priority: float = 0.0
-    pressure: float = 0.0
     wall_limit: int = 0
-    expected: float = 0.0
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
@@ -78,6 +76,11 @@ class JobState:
     wall: float | None = None
     cpu: float | None = None
     why: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether it has ended, or vanished: there is nothing left of it to come."""
+        return self.state in {DONE, VANISHED}
 
 
 class Backend(Protocol):

@@ -402,7 +402,7 @@ def test_no_more_run_at_once_than_one_says(file: Path) -> None:
         ([job("a", "true", "b"), job("b", "true", "a")], "circle"),
         ([job("a", "true", resources={"unknown": 3})], "there is no resource unknown here"),
         ([job("a", "true", resources={"cpu": 1_000_000})], "it can never run in local: cpu = 1000000"),
-        ([job("a", "true", resources={"cpu": 0})], "cpu = 0: expected"),
+        ([job("a", "true", resources={"cpu": 0})], "cpu = '0': expected"),
         ([job("a", "true", backend="pbs")], "expected one of htcondor, slurm, sge, local-batch, local"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_batch_system_that_is_not_there_is_no_reason_to_run_elsewhere(
         ({}, "sge", "[backends.sge] bin = "),
         ({"slurm": {"partition": "long"}}, "slurm", "[backends.slurm] partition = "),
         ({"slurm": {"resources": "long"}}, "slurm", "[backends.slurm] resources = "),
-        ({"slurm": {"resources": {"cpu": 2}}}, "slurm", "[backends.slurm] resources: cpu = 2"),
+        ({"slurm": {"resources": {"cpu": 2}}}, "slurm", "[backends.slurm] resources: cpu = '2'"),
         ({"pbs": {}}, "local", "[backends] pbs = 'a table': expected one of slurm, sge"),
         ({"htcondor": {}}, "htcondor", "[backends] htcondor = "),
         ({"slurm": 3}, "local", "backends.slurm = "),

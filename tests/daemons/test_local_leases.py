@@ -380,7 +380,7 @@ def test_a_starter_that_dies_before_it_hears_of_the_start_leaves_a_whole_lease(l
     """The supervisor does not need anybody to tell that it has started."""
     deaf = (
         "import subprocess, signal, os\n"
-        "def die(self, order, limit):\n"
+        "def die(self, order, timeout):\n"
         "    os.write(self.stdin.fileno(), order)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "subprocess.Popen.communicate = die\n"
@@ -393,7 +393,7 @@ def test_half_an_order_starts_nothing(leases: Leases) -> None:
     """Attack 51: killed in the middle of telling the supervisor what to do."""
     halfway = (
         "import subprocess, signal, os\n"
-        "def die(self, order, limit):\n"
+        "def die(self, order, timeout):\n"
         "    os.write(self.stdin.fileno(), order[:-1])\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "subprocess.Popen.communicate = die\n"

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise_launch.backend import Start
 from drainwise_launch.choice.resources import Amount, Resources
-from drainwise_launch.htcondor.settings import CondorLaunchSettings, condor_settings
 from drainwise_launch.htcondor.submission import (
     MOST_MB,
     PRIORITY_ORIGIN,
     TAG,
+    CondorLaunchSettings,
+    condor_settings,
     description,
     is_sound,
     job_priority,

@@ -11,12 +11,11 @@ import pytest
 
 from drainwise.common.typed_table import toml_reader
 from drainwise_launch.files.launch_file import load_launch
-from drainwise_launch.htcondor.settings import CondorLaunchSettings, condor_settings
+from drainwise_launch.htcondor.submission import CondorLaunchSettings, condor_settings
 from drainwise_launch.htcondor.submission import unfit as condor_unfit
-from drainwise_launch.sge.settings import SgeSettings, sge_settings
+from drainwise_launch.sge.submission import SgeSettings, sge_settings
 from drainwise_launch.sge.submission import unfit as sge_unfit
-from drainwise_launch.slurm.settings import OPTIONS, SlurmLaunchSettings, slurm_settings
-from drainwise_launch.slurm.submission import ATTRIBUTES
+from drainwise_launch.slurm.submission import ATTRIBUTES, OPTIONS, SlurmLaunchSettings, slurm_settings
 from drainwise_launch.slurm.submission import unfit as slurm_unfit
 
 PAGE = (Path(__file__).parents[2] / "docs" / "launch.md").read_text()

@@ -13,7 +13,7 @@ import pytest
 
 from drainwise.common.typed_table import toml_reader
 from drainwise_launch.choice.work import WEIGHT
-from drainwise_launch.files.job_reader import _JOB
+from drainwise_launch.files.job_reader import _KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "launch.md").read_text()
@@ -52,5 +52,5 @@ def test_the_page_as_typed(tmp_path: Path) -> None:
 
 def test_the_page_names_every_key_and_the_figures_of_the_code() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.partition("\n## Slurm\n")[0], re.MULTILINE))
-    assert set(rows) == set(_JOB)
+    assert set(rows) == set(_KINDS)
     assert WEIGHT == 100 and "hundred" in PAGE and "101st" in PAGE

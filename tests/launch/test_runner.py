@@ -18,7 +18,7 @@ from drainwise_launch.backend import JobState, Start
 from drainwise_launch.choice.engine import Engine
 from drainwise_launch.choice.resources import Resources
 from drainwise_launch.choice.work import DONE, FAILED, READY, SKIPPED, STARTED, Work
-from drainwise_launch.run import takeover as handover
+from drainwise_launch.run import job_runs
 from drainwise_launch.run.earlier_runs import recall
 from drainwise_launch.run.runner import Intervals, LaunchRunner
 from drainwise_launch.run.starts import Starts
@@ -78,7 +78,7 @@ class Launch:
         """Some looks, then nothing more: as if killed."""
         if not self.going:
             self.going = True
-            self.runner._takeover.find_again(self.runner._states, True)
+            self.runner._runs.find_again(self.runner._states, True)
         for _ in range(count):
             self.runner.round(self.system.now)
             self.system.wait(1.0)
@@ -91,12 +91,11 @@ class Launch:
     def run(self) -> dict[str, str]:
         """To the end: the states by name."""
         if self.going:
-            while self.engine.unfinished and not self.runner.stopped:
+            while self.engine.unfinished and not self.runner._runs.stopped:
                 self.rounds(1)
-            if self.runner.stopped:
+            if self.runner._runs.stopped:
                 self.runner._end_all()
-            self.runner._outcomes.keep_rules()
-            self.runner._outcomes.keep()
+            self.runner._runs.keep()
         else:
             self.runner.run()
         self.store.close()
@@ -423,7 +422,7 @@ def test_told_to_stop_in_the_midst_of_starting_it_starts_no_more(tmp_path: Path)
 
 def test_refusals_that_take_their_time_are_no_standstill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look ends after a while, with nothing running yet and jobs that may start."""
-    monkeypatch.setattr(handover, "_LONGEST", 1e-9)
+    monkeypatch.setattr(job_runs, "_LONGEST", 1e-9)
     system = MadeUpSystem()
     names = [f"j{n}" for n in range(30)]
     system.refused.update(names[:25])

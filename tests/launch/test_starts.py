@@ -53,9 +53,9 @@ def test_what_may_pass_is_no_fault_of_the_job(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
         with pytest.raises(PoolUnreachable, match="Too many open files"):
-            starts.start_of(job, "t", 0.0, 0.0)
+            starts.start_of(job, "t", 0.0)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert starts.start_of(job, "t", 0.0, 0.0).stdout == f"{tmp_path}/a.out"
+    assert starts.start_of(job, "t", 0.0).stdout == f"{tmp_path}/a.out"
     with pytest.raises(OSError, match="No such file"):
-        Starts({}, f"{tmp_path}/none").start_of(job, "t", 0.0, 0.0)
+        Starts({}, f"{tmp_path}/none").start_of(job, "t", 0.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from drainwise.common.bounded_command import Answer
 from drainwise.facts.errors import PoolUnreachable
-from drainwise_launch.sge.states import Record, details_in, is_none, jobs_in, last_by_number, records_in
+from drainwise_launch.sge.answers import Record, details_in, is_none, jobs_in, last_by_number, records_in
 
 RECORDED = Path(__file__).parent / "recorded"
 QSTAT = (RECORDED / "8.1.9-qstat.xml").read_text()

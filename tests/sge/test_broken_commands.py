@@ -13,7 +13,7 @@ from drainwise.facts.errors import ActionRefused, ConfigurationError, PoolFull, 
 from drainwise_launch.backend import DONE, VANISHED, LaunchPlace, Start
 from drainwise_launch.choice.resources import Resources
 from drainwise_launch.sge.backend import SgeBackend, open_backend
-from drainwise_launch.sge.settings import sge_settings
+from drainwise_launch.sge.submission import sge_settings
 
 pytestmark = pytest.mark.daemons  # it waits for what never answers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.facts.errors import ConfigurationError, UsageError
-from drainwise_launch.sge.settings import SgeSettings, sge_settings
+from drainwise_launch.sge.submission import SgeSettings, sge_settings
 
 LEAST = {"bin": "/usr/bin", "root": "/var/lib/gridengine"}
 

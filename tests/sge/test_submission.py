@@ -8,8 +8,8 @@ import pytest
 
 from drainwise_launch.backend import Start
 from drainwise_launch.choice.resources import Amount, Resources
-from drainwise_launch.sge.settings import SgeSettings
-from drainwise_launch.sge.submission import MOVED_CODES, qsub_arguments, qsub_script, true_code, unfit
+from drainwise_launch.job_script import job_script
+from drainwise_launch.sge.submission import MOVED_CODES, SgeSettings, qsub_arguments, true_code, unfit
 
 PLAIN = SgeSettings("/usr/bin", "/sge")
 NAMED = SgeSettings("/usr/bin", "/sge", cpu_resource="cpu_r", mem_resource="mem_r", tmp_resource="tmp_r")
@@ -64,7 +64,7 @@ def test_what_a_file_sge_request_says_for_others_is_withdrawn() -> None:
 @pytest.mark.parametrize("code", [0, 1, 98, 99, 100, 101, 137, 255])
 def test_the_true_exit_code_comes_back(code: int) -> None:
     assert true_code(MOVED_CODES.get(code, code)) == code
-    assert 'case "$code" in 99) exit 227;; 100) exit 228;; esac' in qsub_script(start())
+    assert 'case "$code" in 99) exit 227;; 100) exit 228;; esac' in job_script(start(), MOVED_CODES)
 
 
 @pytest.mark.parametrize(

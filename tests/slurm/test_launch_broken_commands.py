@@ -11,7 +11,7 @@ from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise_launch.backend import DONE, RUNNING, VANISHED, WAITING, LaunchPlace, Start
 from drainwise_launch.choice.resources import Resources
 from drainwise_launch.slurm.backend import SlurmBackend, open_backend
-from drainwise_launch.slurm.settings import slurm_settings
+from drainwise_launch.slurm.submission import slurm_settings
 
 pytestmark = pytest.mark.daemons  # it waits for what never answers
 

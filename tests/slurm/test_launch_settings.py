@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.facts.errors import ConfigurationError, UsageError
-from drainwise_launch.slurm.settings import SlurmLaunchSettings, command_line_options, slurm_settings
+from drainwise_launch.slurm.submission import SlurmLaunchSettings, command_line_options, slurm_settings
 
 
 def test_nothing_is_needed() -> None:

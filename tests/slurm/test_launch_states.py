@@ -38,8 +38,7 @@ ACCOUNTING = """\
 
 
 def test_what_slurmctld_says() -> None:
-    states = {native: one.as_state() for native, one in queued_in(QUEUE).items()}
-    assert states == {
+    assert queued_in(QUEUE) == {
         "2.T2": JobState(DONE, 137, 0.0),
         "5.T5": JobState(DONE, 129, 0.0, why="no nodes as it asks for (BadConstraints)"),
         "1.T1": JobState(DONE, 3, 2.0),
@@ -70,14 +69,14 @@ def test_every_state_is_one_of_ours(state: str) -> None:
     """What nobody knows yet has not ended: a job must not fail for it."""
     (one,) = queued_in(f"7|{state}|0:0|0:01|None|n.T|\n").values()
     if state in WAITS:
-        assert one.as_state().state == WAITING
+        assert one.state == WAITING
     elif state in RUNS:
-        assert one.as_state().state == RUNNING
+        assert one.state == RUNNING
     elif state in LOST:
-        assert one.ended
-        assert one.as_state() == JobState(VANISHED, wall=1.0, why=state)
+        assert one.has_ended
+        assert one == JobState(VANISHED, wall=1.0, why=state)
     else:
-        told = one.as_state()
+        told = one
         assert told.state == DONE
         assert (told.code == 0) == (state == "COMPLETED")
         assert told.why == ("" if state in {"COMPLETED", "FAILED"} else state)
@@ -86,15 +85,15 @@ def test_every_state_is_one_of_ours(state: str) -> None:
 @pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin", "launch failed requeued held"])
 def test_what_is_held_waits_and_says_so(reason: str) -> None:
     (one,) = queued_in(f"7|PENDING|0:0|0:00|{reason}|n.T|\n").values()
-    assert one.as_state() == JobState(WAITING, why=reason)
+    assert one == JobState(WAITING, why=reason)
 
 
 def test_what_the_accounting_says() -> None:
     records = accounted_in(ACCOUNTING)
-    assert [native for native, one in records.items() if one.ended] == ["1.T1", "2.T2", "3.T3", "6.T6"]
-    assert records["1.T1"].as_state() == JobState(DONE, 3, 2.0, 1.5)
-    assert records["3.T3"].as_state() == JobState(DONE, 1, 0.0, why="CANCELLED")
-    assert records["6.T6"].as_state() == JobState(DONE, 0, 61.0, 3723.0)
+    assert [native for native, one in records.items() if one.has_ended] == ["1.T1", "2.T2", "3.T3", "6.T6"]
+    assert records["1.T1"] == JobState(DONE, 3, 2.0, 1.5)
+    assert records["3.T3"] == JobState(DONE, 1, 0.0, why="CANCELLED")
+    assert records["6.T6"] == JobState(DONE, 0, 61.0, 3723.0)
 
 
 @pytest.mark.parametrize(

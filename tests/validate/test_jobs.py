@@ -236,9 +236,9 @@ def test_it_is_opened_when_it_is_needed_and_its_absence_is_told(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("table", "fault"),
     [
-        ({"cpu": 4}, "r.toml: cpu = 4: expected nothing: it is what a run has"),
+        ({"cpu": 4}, "r.toml: cpu = '4': expected nothing: it is what a run has"),
         ({"mem": "2G"}, "r.toml: mem = '2G': expected nothing: it is what a run has"),
-        ({"licence": 0}, "r.toml: licence = 0: expected a whole number"),
+        ({"licence": 0}, "r.toml: licence = '0': expected a whole number"),
         ({"a b": "c"}, "r.toml: resource 'a b': expected a name"),
         ({"gres": ["x"]}, "r.toml: gres = "),
     ],

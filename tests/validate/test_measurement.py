@@ -48,7 +48,7 @@ def test_the_program_may_know_better() -> None:
         ({**MEASURED, "wall_seconds": float("inf")}, REPORTED, "wall_seconds = inf"),
         ({**MEASURED, "cpu_seconds": -1}, REPORTED, "cpu_seconds = -1"),
         ({**MEASURED, "peak_rss_bytes": 0}, REPORTED, "peak_rss_bytes = 0"),
-        (MEASURED, {"written": 4}, "output_bytes = nothing"),
+        (MEASURED, {"written": 4}, "output_bytes = missing"),
         (MEASURED, None, "has no 'reported'"),
         ([], REPORTED, "has no 'measured'"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from drainwise.common import typed_table
 from drainwise.facts.errors import ConfigurationError
 from drainwise_tasks.validate.request import Request, as_json, load_request, release_can_thread, request_of
-from drainwise_tasks.validate.thresholds import DOCUMENT, MCM, as_table
+from drainwise_tasks.validate.thresholds import DOCUMENT, MCM
 
 TOML = """
 name = "minimum-bias"
@@ -211,7 +212,10 @@ def test_every_threshold_is_documented_with_both_defaults() -> None:
         )
     }
     both = [
-        {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in as_table(one).items()}
+        {
+            name: f"{value:g}" if isinstance(value, float) else str(value)
+            for name, value in json.loads(json.dumps(asdict(one))).items()
+        }
         for one in (DOCUMENT, MCM)
     ]
     assert shown == {name: (both[0][name], both[1][name]) for name in both[0]}

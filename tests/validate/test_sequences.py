@@ -142,7 +142,7 @@ def test_a_report_of_several_sequences() -> None:
     assert [one.events for one in found.sequences] == [100, 40]
     with pytest.raises(ValueError, match="not of 2 sequences"):
         parse_measurement(json.dumps(first).encode(), 1, 100, 2)
-    with pytest.raises(ValueError, match="sequence 2: written = nothing"):
+    with pytest.raises(ValueError, match="sequence 2: written = missing"):
         parse_measurement(json.dumps({**first, "following": [{**PART, "reported": {}}]}).encode(), 1, 100, 2)
 
 

@@ -213,11 +213,15 @@ def key(kind: Kind[Any], default: Any = MISSING) -> Any:
     return field(default=default, metadata={"kind": kind})
 
 
+def kinds_of(fields_of: type[Any]) -> dict[str, Kind[Any]]:
+    """Return the kinds of the fields of a dataclass that were made by `key`."""
+    return {one.name: one.metadata["kind"] for one in fields(fields_of) if "kind" in one.metadata}
+
+
 def read_keys(found: object, fields_of: type[Any], wrong: Wrong) -> dict[str, Any]:
     """Return the values of a table whose keys are fields of a dataclass, made by `key`. Raises as `read_table`."""
-    kinds = {one.name: (one.metadata["kind"], one.default) for one in fields(fields_of) if "kind" in one.metadata}
-    required = [name for name, (_, default) in kinds.items() if default is MISSING]
-    return read_table(found, {name: kind for name, (kind, _) in kinds.items()}, wrong, required)
+    required = [one.name for one in fields(fields_of) if "kind" in one.metadata and one.default is MISSING]
+    return read_table(found, kinds_of(fields_of), wrong, required)
 
 
 def refuse_unknown(found: Mapping[Any, object], known: Collection[str], wrong: Wrong) -> None:

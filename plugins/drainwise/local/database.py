@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -159,15 +159,13 @@ def _identity(path: str) -> tuple[int, int] | None:
 def accounts_in(look: sqlite3.Connection) -> tuple[AccountQuota, ...]:
     """Return all accounts by name."""
     rows = look.execute("SELECT name, quota FROM accounts ORDER BY name").fetchall()
-    return tuple(
-        AccountQuota(_value(row, "name", "accounts", _TEXT), _value(row, "quota", "accounts", _WHOLE)) for row in rows
-    )
+    return tuple(AccountQuota(**_values(row, "accounts", {"name": _TEXT, "quota": _WHOLE})) for row in rows)
 
 
 def nodes_in(look: sqlite3.Connection) -> tuple[LocalNode, ...]:
     """Return the nodes in their order."""
     rows = look.execute("SELECT name, cores FROM nodes ORDER BY place").fetchall()
-    return tuple(LocalNode(_value(row, "name", "nodes", _TEXT), _value(row, "cores", "nodes", _WHOLE)) for row in rows)
+    return tuple(LocalNode(**_values(row, "nodes", {"name": _TEXT, "cores": _WHOLE})) for row in rows)
 
 
 def live_in(look: sqlite3.Connection) -> list[LocalJob]:
@@ -179,14 +177,8 @@ def live_in(look: sqlite3.Connection) -> list[LocalJob]:
 def parts_in(look: sqlite3.Connection) -> dict[str, PartialReturn]:
     """Return what is asked of pilots beside leaving, by run."""
     rows = look.execute("SELECT run, cores, until, chunk FROM parts").fetchall()
-    return {
-        _value(row, "run", "parts", _TEXT): PartialReturn(
-            _value(row, "cores", "parts", _WHOLE),
-            None if row["until"] is None else _value(row, "until", "parts", _WHOLE),
-            _value(row, "chunk", "parts", _WHOLE),
-        )
-        for row in rows
-    }
+    found = [_values(row, "parts", {"run": _TEXT, "cores": _WHOLE, "until": _NUMBER, "chunk": _WHOLE}) for row in rows]
+    return {one["run"]: PartialReturn(one["cores"], one["until"], one["chunk"]) for one in found}
 
 
 def add_event(change: sqlite3.Connection, now: float, job_id: int, text: str) -> None:
@@ -196,33 +188,22 @@ def add_event(change: sqlite3.Connection, now: float, job_id: int, text: str) ->
 
 def job_in(row: sqlite3.Row) -> LocalJob:
     """Read the job in a row; without a command, which cannot be run, where its own cannot be read."""
-    place = f"job {row['job_id']!r} in jobs"
-    for name, kind in _JOB.items():
-        if row[name] is not None or kind != _NUMBER:
-            _value(row, name, place, kind)
+    values = _values(row, f"job {row['job_id']!r} in jobs", _JOB)
     command, environment = _texts(row["command"], list), _texts(row["environment"], dict)
     request = JobRequest(
-        account=row["account"],
-        user=row["user"],
-        cores=row["cores"],
         command=() if command is None or environment is None else tuple(command),
-        wall_limit=row["wall_limit"],
-        priority=row["priority"],
         environment=environment or {},
+        **{name: values.pop(name) for name in ("account", "user", "cores", "wall_limit", "priority")},
     )
-    return LocalJob(
-        request=request,
-        supervisor=None if row["keeper_pid"] is None else Process(row["keeper_pid"], row["keeper_birth"]),
-        removed=bool(row["removed"]),
-        **{name: row[name] for name in _AS_IT_STANDS},
-    )
+    pid, birth = values.pop("keeper_pid"), values.pop("keeper_birth")
+    supervisor = None if pid is None else Process(pid, birth)
+    return LocalJob(request=request, supervisor=supervisor, removed=bool(values.pop("removed")), **values)
 
 
 def waiting_in(row: sqlite3.Row) -> WaitingJob:
     """Read a waiting job, from the columns that a choice needs."""
-    place = f"job {row['job_id']!r} in jobs"
     names = ("job_id", "account", "cores", "wall_limit", "priority")
-    return WaitingJob(**{name: _value(row, name, place, _JOB[name]) for name in names})
+    return WaitingJob(**_values(row, f"job {row['job_id']!r} in jobs", {name: _JOB[name] for name in names}))
 
 
 def report_in(text: object) -> PilotReport | None:
@@ -235,7 +216,7 @@ def report_in(text: object) -> PilotReport | None:
 
 
 _TEXT, _WHOLE, _NUMBER = "a text", "a whole number", "a number"
-_TYPES: dict[str, Any] = {_TEXT: (str,), _WHOLE: (int,), _NUMBER: (int, float)}
+_TYPES: dict[str, Any] = {_TEXT: str, _WHOLE: int, _NUMBER: (int, float, type(None))}
 _LARGEST = 1 << 62
 _JOB = {
     **dict.fromkeys(("account", "user", "state", "node", "run", "note"), _TEXT),
@@ -244,18 +225,19 @@ _JOB = {
     **dict.fromkeys(("not_before", "ended", "code", "signal", "cpu_seconds"), _NUMBER),
 }
 """The columns of a job; a number may be missing."""
-_AS_IT_STANDS = _JOB.keys() - {"account", "user", "cores", "wall_limit", "priority", "removed"}
-_AS_IT_STANDS -= {"keeper_pid", "keeper_birth"}
 
 
-def _value(row: sqlite3.Row, name: str, place: str, expected: str) -> Any:
-    """Return a value of the expected kind. Raises PoolError for another."""
-    value: Any = row[name]
-    if not isinstance(value, _TYPES[expected]) or (expected != _TEXT and not -_LARGEST < value < _LARGEST):
-        raise PoolError(
-            f"the state is damaged: {place}: {name} = {repr(value)[:60]}: expected {expected}; mend or delete that row"
-        )
-    return value
+def _values(row: sqlite3.Row, place: str, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of a row by column, each of its kind. Raises PoolError for another."""
+    values = {name: row[name] for name in kinds}
+    for name, value in values.items():
+        kind = kinds[name]
+        is_number = value is not None and kind != _TEXT
+        if not isinstance(value, _TYPES[kind]) or (is_number and not -_LARGEST < value < _LARGEST):
+            raise PoolError(
+                f"the state is damaged: {place}: {name} = {repr(value)[:60]}: expected {kind}; mend or delete that row"
+            )
+    return values
 
 
 def _decoded(text: object) -> object:

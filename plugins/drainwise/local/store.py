@@ -137,16 +137,8 @@ class LocalStore(Database):
         check_request(request)
         if not 1 <= count <= 10_000:
             raise UsageError(f"count: {count}: expected 1 to 10000")
-        row = (
-            request.account,
-            request.user,
-            request.cores,
-            request.wall_limit,
-            request.priority,
-            json.dumps(request.command),
-            json.dumps(dict(request.environment)),
-            now,
-        )
+        texts = {"command": json.dumps(request.command), "environment": json.dumps(dict(request.environment))}
+        row = {**vars(request), **texts, "submitted": now}
         with self.transaction() as change:
             known = [account.name for account in accounts_in(change)]
             if request.account not in known:
@@ -160,7 +152,7 @@ class LocalStore(Database):
                 raise UsageError(f"{request.cores} cores: the largest node has {largest}")
             statement = (
                 "INSERT INTO jobs (account, user, cores, wall_limit, priority, command, environment, submitted)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                " VALUES (:account, :user, :cores, :wall_limit, :priority, :command, :environment, :submitted)"
             )
             return [int(change.execute(statement, row).lastrowid or 0) for _ in range(count)]
 

@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import drainwise
 from drainwise.processes import supervisor
+from drainwise.processes.children import isolated_program
 
 _KILLED = "the process that starts jobs was killed"
 _GOES_SECONDS = 5.0
 """Seconds in which it goes; then it is killed."""
-_PATH = os.path.dirname(os.path.dirname(os.path.abspath(drainwise.__file__)))
 
 
 class Supervisor:
@@ -30,21 +29,22 @@ class Supervisor:
     def __init__(self, record: str = "") -> None:
         self._ends: dict[int, tuple[int, float, float]] = {}
         self._poll = select.poll()
-        for begin in (_executed, _forked):
-            self._channel, theirs = socket.socketpair()
-            self._is_gone = False
-            try:
-                self._pid = begin(theirs, record)
-            except PermissionError:  # this user may not execute the interpreter that runs
-                self._channel.close()
-                continue
-            finally:
-                theirs.close()
-            if supervisor.receive(self._channel) is not None:
-                self._poll.register(self._channel, select.POLLIN)
-                return
+        self._channel, theirs = socket.socketpair()
+        self._is_gone = False
+        with theirs:
+            os.set_inheritable(theirs.fileno(), True)
+            # A program of its own, which has none of the launcher's memory.
+            self._pid = os.posix_spawn(
+                sys.executable,
+                isolated_program(f"{supervisor.__name__}:main", str(theirs.fileno()), record),
+                os.environ,
+                file_actions=[(os.POSIX_SPAWN_OPEN, place, os.devnull, os.O_RDWR, 0) for place in range(2)],
+                setsid=True,
+            )
+        if supervisor.receive(self._channel) is None:
             self.dismiss()
-        raise OSError(errno.ECHILD, "the process that starts jobs cannot be begun", sys.executable)
+            raise OSError(errno.ECHILD, "the process that starts jobs cannot be begun", sys.executable)
+        self._poll.register(self._channel, select.POLLIN)
 
     def fileno(self) -> int:
         """Return the file that is readable when a job has ended."""
@@ -125,33 +125,3 @@ class Supervisor:
             _, pid, *end = message
             self._ends[pid] = tuple(end)
         return message
-
-
-def _executed(channel: socket.socket, record: str) -> int:
-    """Begin the supervisor as a program of its own, which has none of the launcher's memory; its pid."""
-    os.set_inheritable(channel.fileno(), True)
-    try:
-        return os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-S", "-m", supervisor.__name__, str(channel.fileno()), record],
-            {**os.environ, "PYTHONPATH": _PATH, "PYTHONDONTWRITEBYTECODE": "1"},
-            file_actions=[(os.POSIX_SPAWN_OPEN, place, os.devnull, os.O_RDWR, 0) for place in range(2)],
-            setsid=True,
-        )
-    finally:
-        os.set_inheritable(channel.fileno(), False)
-
-
-def _forked(channel: socket.socket, record: str) -> int:
-    """Begin the supervisor as a copy of this process; its pid."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setsid()
-            kept = channel.detach()
-            os.closerange(3, kept)
-            os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
-            supervisor.supervise(kept, record)
-        finally:
-            os._exit(0)
-    return pid

@@ -197,8 +197,9 @@ def _line(child: _Child, seconds: float) -> bytes:
     return json.dumps(found).encode() + b"\n"
 
 
-def supervise(descriptor: int, path: str) -> None:
-    """Serve the launcher at the socket of this number. path: the file for what it does not see; "": none."""
+def main() -> None:
+    """Serve the launcher: the number of its socket and the file for what it does not see ("": none) are arguments."""
+    descriptor, path = int(sys.argv[1]), sys.argv[2]
     channel = socket.socket(fileno=descriptor)
     record = -1
     if path:
@@ -209,7 +210,3 @@ def supervise(descriptor: int, path: str) -> None:
     if supervision.serve() and path:
         channel.close()
         supervision.watch(record)
-
-
-if __name__ == "__main__":
-    supervise(int(sys.argv[1]), sys.argv[2])

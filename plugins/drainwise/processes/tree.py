@@ -46,11 +46,14 @@ def lead_group() -> None:
     die_with_parent()
 
 
-def reap_all() -> bool:
-    """Reap the children that have ended; True when this process has no children left at all."""
+def reap_all(take: Callable[[int, int], object] = lambda _pid, _status: None) -> bool:
+    """Reap the children that have ended; True when this process has no children left at all.
+
+    take: gets the pid and the status of each, as wait() has them.
+    """
     try:
-        while posix.waitpid(-1, posix.WNOHANG | WAIT_ALL)[0]:
-            continue
+        while (found := posix.waitpid(-1, posix.WNOHANG | WAIT_ALL))[0]:
+            take(*found)
     except ChildProcessError:
         return True
     return False

@@ -34,10 +34,11 @@ class Engine:
         self.parallel = 1
         """On how many cores they run; whoever runs the engine says so."""
         self._reckoned: dict[str, float] = {}
-        self._stale = False
+        self.stale = False
+        """Whether `reckon` is due: expected times have changed, or jobs are skipped."""
 
     def add(self, works: Iterable[Work]) -> list[LaunchJob]:
-        """Add jobs, all or none, before anything is requested. Raises UsageError, as `Graph.add`."""
+        """Add all jobs before anything is requested. Raises UsageError, as `Graph.add`."""
         new = self.graph.add(works)
         for job in new:
             self._expect(job)
@@ -45,8 +46,6 @@ class Engine:
 
     def request(self, name: str = EVERYTHING, targets: Collection[str] | None = None) -> LaunchRequest:
         """Add a request for these jobs, with all before them; None: for all jobs. Raises UsageError."""
-        if any(request.name == name for request in self.requests):
-            raise UsageError(f"request {name[:100]!a}: stands twice")
         wanted = None if targets is None else [self.graph.find(target) for target in targets]
         made = LaunchRequest(name, wanted)
         self._reckoned = {rule: average.seconds for rule, average in self.rules.items()}
@@ -110,7 +109,7 @@ class Engine:
         job.seconds = seconds
         skipped = graph.failed(job, why)
         self._forget([job, *skipped])
-        self._stale = self._stale or bool(skipped)  # what came before those is less urgent now
+        self.stale = self.stale or bool(skipped)  # what came before those is less urgent now
         return skipped
 
     def _forget(self, jobs: Iterable[LaunchJob]) -> None:
@@ -126,12 +125,7 @@ class Engine:
         average.add(seconds)
         before = self._reckoned.get(rule)
         if before is None or abs(average.seconds - before) > _NOTABLE * before:
-            self._stale = True
-
-    @property
-    def stale(self) -> bool:
-        """Tell whether `reckon` is due: expected times have changed, or jobs are skipped."""
-        return self._stale
+            self.stale = True
 
     def reckon(self) -> None:
         """Reckon expected times and pressures anew; costs the number of jobs."""
@@ -141,7 +135,7 @@ class Engine:
         for request in self.requests:
             request.reckon(self.graph.jobs)
         self._reckoned = {rule: average.seconds for rule, average in self.rules.items()}
-        self._stale = False
+        self.stale = False
 
     def expect(self, now: float) -> float:
         """Say of each request when it will be done, and put them into that order; when the last one will, UNIX s."""
@@ -150,15 +144,10 @@ class Engine:
         self.requests.sort(key=lambda request: request.eta)
         return self.requests[-1].eta if self.requests else now
 
-    def urgency(self, job: LaunchJob) -> tuple[float, float]:
-        """Return a job's soonest priority over all requests (UNIX s: ETA − pressure) and its pressure there (s)."""
-        found = [
-            (request.eta - pressure, pressure)
-            for request in self.requests
-            for pressure in (request.pressure(job),)
-            if pressure is not None
-        ]
-        return min(found, default=(0.0, 0.0))
+    def priority(self, job: LaunchJob) -> float:
+        """Return a job's soonest date over all requests, UNIX s: ETA − pressure."""
+        pressures = ((request.eta, request.pressure(job)) for request in self.requests)
+        return min((eta - pressure for eta, pressure in pressures if pressure is not None), default=0.0)
 
     @property
     def unfinished(self) -> bool:

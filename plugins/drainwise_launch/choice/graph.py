@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from drainwise.facts.errors import UsageError
-from drainwise_launch.choice.work import BLOCKED, DONE, FAILED, OVER, READY, SKIPPED, Buckets, LaunchJob, Work
+from drainwise_launch.choice.work import BLOCKED, DONE, FAILED, OVER, READY, SKIPPED, LaunchJob, Work
 
 _SHOWN = 8
 
@@ -15,8 +15,9 @@ class Graph:
 
     def __init__(self) -> None:
         self.jobs: list[LaunchJob] = []
+        self.ordered: list[LaunchJob] = []
+        """The same, each after those before it."""
         self._by_name: dict[str, LaunchJob] = {}
-        self._buckets = Buckets()
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
@@ -29,95 +30,61 @@ class Graph:
             raise UsageError(f"job {name[:100]!a}: there is no such job") from None
 
     def add(self, works: Iterable[Work]) -> list[LaunchJob]:
-        """Add jobs that may come after each other and after older ones, before any starts; all or none of them.
+        """Add all jobs, which may come after each other, once and before any starts.
 
         Raises UsageError for a name that stands twice, for one that comes after what is not there, and for cycles.
         """
-        new: dict[str, LaunchJob] = {}
         for work in works:
-            if work.name in new or work.name in self._by_name:
+            if work.name in self._by_name:
                 raise UsageError(f"job {work.name[:100]!a}: stands twice: give each job a name of its own")
-            bucket = self._buckets.of(work.reserved or work.resources)
-            new[work.name] = LaunchJob(len(self.jobs) + len(new), work, bucket)
-        for job in new.values():
+            self._by_name[work.name] = LaunchJob(len(self._by_name), work)
+        self.jobs = list(self._by_name.values())
+        for job in self.jobs:
             if job.work.after:
-                job.after = tuple(self._before(job, name, new) for name in dict.fromkeys(job.work.after))
-        _refuse_cycles(new)
-        for name, job in new.items():
-            self._by_name[name] = job
-            self.jobs.append(job)
-            for before in job.after:
-                before.add_dependant(job)
-            if job.after:
+                job.after = tuple(self._before(job, name) for name in dict.fromkeys(job.work.after))
                 job.missing, job.state = len(job.after), BLOCKED
-        return list(new.values())
+                for before in job.after:
+                    before.add_dependant(job)
+        self.ordered = _in_order(self.jobs)
+        if len(self.ordered) < len(self.jobs):
+            raise _cycle(self.jobs, {job.index for job in self.ordered})
+        return self.jobs
 
-    def _before(self, job: LaunchJob, name: str, new: dict[str, LaunchJob]) -> LaunchJob:
-        found = new.get(name) or self._by_name.get(name)
+    def _before(self, job: LaunchJob, name: str) -> LaunchJob:
+        found = self._by_name.get(name)
         if found is None:
             raise UsageError(f"job {job.name[:100]!a}: after = {name[:100]!a}: there is no such job")
         return found
 
 
-_PAST = {FAILED: "failed", SKIPPED: "been skipped"}
-
-
-def in_order(jobs: Iterable[LaunchJob]) -> Iterator[LaunchJob]:
-    """Yield the jobs, each after those before it."""
-    waiting = {job.index: job for job in jobs}
-    missing = {index: sum(before.index in waiting for before in job.after) for index, job in waiting.items()}
-    free = [job for index, job in waiting.items() if not missing[index]]
-    while free:
-        job = free.pop()
-        yield job
+def _in_order(jobs: Sequence[LaunchJob]) -> list[LaunchJob]:
+    """Return the jobs, each after those before it; without those that form a cycle, and what comes after them."""
+    missing = [job.missing for job in jobs]
+    ordered = [job for job in jobs if not job.missing]
+    for job in ordered:  # which grows
         for after in job.dependants or ():
-            if after.index in missing:
-                missing[after.index] -= 1
-                if not missing[after.index]:
-                    free.append(after)
+            missing[after.index] -= 1
+            if not missing[after.index]:
+                ordered.append(after)
+    return ordered
 
 
-def _refuse_cycles(new: dict[str, LaunchJob]) -> None:
-    """Refuse cycles of new jobs. Old jobs cannot come after new ones, so no other cycle is possible."""
-    missing: dict[int, int] = {}
-    after: dict[int, list[LaunchJob]] = {}
-    for job in new.values():
-        count = 0
-        for before in job.after:
-            if new.get(before.name) is before:
-                after.setdefault(before.index, []).append(job)
-                count += 1
-        if count:
-            missing[job.index] = count
-    free = [index for index in after if index not in missing]
-    while free:
-        for job in after.pop(free.pop(), ()):
-            missing[job.index] -= 1
-            if not missing[job.index]:
-                del missing[job.index]
-                free.append(job.index)
-    if missing:
-        raise _cycle(_some_cycle([job for job in new.values() if job.index in missing], missing))
-
-
-def _some_cycle(left: Sequence[LaunchJob], missing: dict[int, int]) -> list[LaunchJob]:
-    """Return a cycle, first and last the same: every job that is left comes after another one that is left."""
+def _cycle(jobs: Iterable[LaunchJob], ordered: Container[int]) -> UsageError:
+    """Return the error for a cycle: every job that is not `ordered` comes after another such job."""
     seen: dict[int, int] = {}
     path: list[LaunchJob] = []
-    job = left[0]
+    job = next(job for job in jobs if job.index not in ordered)
     while job.index not in seen:
         seen[job.index] = len(path)
         path.append(job)
-        job = next(before for before in job.after if before.index in missing)
-    return [*path[seen[job.index] :], job]
-
-
-def _cycle(path: Sequence[LaunchJob]) -> UsageError:
-    """Return the error for a cycle; each of the path comes after the next."""
-    shown = [f"{job.name[:60]!a}" for job in path]
+        job = next(before for before in job.after if before.index not in ordered)
+    shown = [f"{job.name[:60]!a}" for job in (*path[seen[job.index] :], job)]
     if len(shown) > _SHOWN:
         shown = [*shown[: _SHOWN - 1], "…", shown[-1]]
     return UsageError(f"jobs in a circle, none can be first: {' comes after '.join(shown)}")
+
+
+_PAST = {FAILED: "failed", SKIPPED: "been skipped"}
 
 
 def done(job: LaunchJob) -> list[LaunchJob]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Union
 
+from drainwise.common.typed_table import shown
 from drainwise.facts.errors import UsageError
 
 CPU, MEM, TMP = "cpu", "mem", "tmp"
@@ -62,7 +64,7 @@ class Resources:
         return {name: amount for name, amount in self.others if isinstance(amount, str)}
 
 
-def parse_resources(found: Mapping[str, object], whose: str, most_cpu: int = MOST_CPU) -> Resources:
+def parse_resources(found: Mapping[str, object], whose: str) -> Resources:
     """Return resources as a person wrote them: numbers, or texts such as "2G" for mem and tmp (MB without a letter).
 
     A text of another name is a number when it looks like one. `mem1` and `tmp1` are in MB as `mem` is: the amounts of
@@ -74,13 +76,13 @@ def parse_resources(found: Mapping[str, object], whose: str, most_cpu: int = MOS
     for name, value in found.items():
         if name in STANDARD:
             amount = _amount(value, _MB if name != CPU else _PLAIN)
-            least, most = (1, most_cpu) if name == CPU else (0, MOST)
+            least, most = (1, MOST_CPU) if name == CPU else (0, MOST)
             if not isinstance(amount, int) or not least <= amount <= most:
                 raise wrong(whose, name, value, f"a whole number from {least} to {most}" + _UNIT[name])
             standard[name] = amount
             continue
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise UsageError(f"{whose}: resource {shown(name)}: expected a name of A-Z a-z 0-9 _ . -, a letter first")
+            raise UsageError(f"{whose}: resource {shown(name)!a}: expected a name of A-Z a-z 0-9 _ . -, a letter first")
         others.append((name, _other(whose, name, value)))
     return Resources(standard[CPU], standard[MEM], standard[TMP], tuple(sorted(others)))
 
@@ -118,25 +120,18 @@ def _amount(value: object, letters: Mapping[str, int]) -> int | None:
 
 def wrong(whose: str, key: str, value: object, expected: str) -> UsageError:
     """Return the error of one value, in one line."""
-    return UsageError(f"{whose}: {key} = {shown(value)}: expected {expected}")
+    return UsageError(f"{whose}: {key} = {shown(value)!a}: expected {expected}")
 
 
-def shown(value: object) -> str:
-    """Return the beginning of a value that somebody wrote, in ASCII."""
-    try:
-        return ascii(value)[:60]
-    except ValueError:  # a whole number of too many digits
-        return "a very large number"
-
-
-def rounded_up(amount: int, bits: int = BITS) -> int:
-    """Return the next number of at most `bits` significant bits: 8 → 8, 9 → 10, 17 → 20, 1000 → 1024, 1025 → 1280."""
-    spare = amount.bit_length() - bits
+def rounded_up(amount: int) -> int:
+    """Return the next number of at most BITS significant bits: 8 → 8, 9 → 10, 17 → 20, 1000 → 1024, 1025 → 1280."""
+    spare = amount.bit_length() - BITS
     return amount if spare <= 0 else -(-amount >> spare) << spare
 
 
+@cache
 def bucket_of(resources: Resources) -> Resources:
-    """Return the bucket: cpu, mem and tmp rounded up, those of every component; the others as they are."""
+    """Return the bucket, one object for equal resources: cpu, mem and tmp of every component rounded up."""
     others = tuple(
         (name, rounded_up(amount) if isinstance(amount, int) and standard_of(name) else amount)
         for name, amount in resources.others

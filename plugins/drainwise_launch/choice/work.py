@@ -66,8 +66,8 @@ class LaunchJob:
         "work",
     )
 
-    def __init__(self, index: int, work: Work, bucket: Resources) -> None:
-        self.index, self.work, self.bucket = index, work, bucket
+    def __init__(self, index: int, work: Work) -> None:
+        self.index, self.work, self.bucket = index, work, bucket_of(work.reserved or work.resources)
         self.state = READY
         self.after: tuple[LaunchJob, ...] = ()
         self.dependants: list[LaunchJob] | None = None
@@ -102,22 +102,6 @@ class LaunchJob:
             self.dependants = [job]
         else:
             self.dependants.append(job)
-
-
-class Buckets:
-    """The buckets that were seen, each once: jobs share them."""
-
-    def __init__(self) -> None:
-        self._known: dict[Resources, Resources] = {}
-
-    def of(self, resources: Resources) -> Resources:
-        """Return the bucket of such resources."""
-        bucket = self._known.get(resources)
-        if bucket is None:
-            bucket = bucket_of(resources)
-            bucket = self._known.setdefault(bucket, bucket)
-            self._known[resources] = bucket
-        return bucket
 
 
 def digest_of(work: Work, before: Sequence[bytes]) -> bytes:

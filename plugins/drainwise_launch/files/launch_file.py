@@ -13,17 +13,37 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from drainwise.common.typed_table import from_json, from_toml, in_file, read_text, refuse_unknown
+from drainwise.common.typed_table import (
+    Kind,
+    anything,
+    from_json,
+    from_toml,
+    in_file,
+    optional,
+    read_table,
+    read_text,
+    read_value,
+    refuse_unknown,
+    shown,
+    table_of,
+)
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise_launch.choice.engine import Engine
-from drainwise_launch.choice.resources import shown
 from drainwise_launch.choice.work import Work
-from drainwise_launch.files.job_reader import LOCAL, SHARED, JobReader, names_of, table_of, text_of
+from drainwise_launch.files.job_reader import LOCAL, SHARED, TABLE, TEXT, JobReader, names
 
 LONGEST_FILE = 1 << 30
 
-_TOP = ("backend", "backends", "rules", "jobs", "requests")
+_TABLES = optional(table_of(TABLE))
+_TOP: Mapping[str, Kind[Any]] = {
+    "backend": TEXT,
+    "backends": _TABLES,
+    "rules": _TABLES,
+    "jobs": anything(),
+    "requests": optional(table_of(names(1, "a list of names of jobs"))),
+}
 
 
 @dataclass(frozen=True)
@@ -54,31 +74,15 @@ def load_launch(path: str, backend: str | None = None) -> LaunchFile:
     del text
     if isinstance(found, list):
         found = {"jobs": found}
-    top = table_of(path, "", found)
-    refuse_unknown(top, _TOP, in_file(path))
-    rules = _tables(path, "rules", top)
+    top = read_table(found, _TOP, in_file(path))
+    rules = top.get("rules") or {}
     for name, rule in rules.items():
         refuse_unknown(rule, SHARED, in_file(path, f"rules.{name}"))
-    default = text_of(path, "backend", top.get("backend", LOCAL))
-    reader = JobReader(path, rules, default, backend, any_rule="rules" not in top)
-    works = list(reader.jobs(_entries(path, top.pop("jobs", None))))
+    reader = JobReader(path, rules, top.get("backend", LOCAL), backend, any_rule="rules" not in top)
+    works = list(reader.jobs(_entries(path, top.get("jobs"))))
     if not works:
         raise ConfigurationError(path, "", "jobs", "nothing", "a list of jobs")
-    wanted = table_of(path, "requests", top.get("requests"))
-    requests = {name: _targets(path, name, one) for name, one in wanted.items()}
-    return LaunchFile(works, requests, _tables(path, "backends", top))
-
-
-def _tables(path: str, key: str, top: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return the tables below a key, by name."""
-    return {name: table_of(path, f"{key}.{name}", one) for name, one in table_of(path, key, top.get(key)).items()}
-
-
-def _targets(path: str, name: str, found: object) -> tuple[str, ...]:
-    targets = names_of(path, f"requests: {name}", found)
-    if not targets:
-        raise ConfigurationError(path, "requests", name[:60], "[]", "a list of names of jobs")
-    return targets
+    return LaunchFile(works, top.get("requests") or {}, top.get("backends") or {})
 
 
 def _lines(path: str) -> Iterator[object]:
@@ -103,7 +107,8 @@ def _entries(path: str, jobs: object) -> Iterator[object]:
     """Yield the jobs of a list, or of a table by name; free each as it is taken."""
     if isinstance(jobs, dict):
         for name, job in jobs.items():
-            yield {**table_of(path, f"jobs.{name}", job), "name": name}
+            table = read_value(f"jobs.{name}", job, TABLE, in_file(path))
+            yield {**table, "name": name}
         return
     if jobs is None:
         return

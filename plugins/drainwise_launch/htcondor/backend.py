@@ -16,17 +16,8 @@ from drainwise_launch.backend import DONE, VANISHED, Backend, JobState, LaunchPl
 from drainwise_launch.choice.resources import Resources
 from drainwise_launch.htcondor import schedd as launch_schedd
 from drainwise_launch.htcondor import states as launch_states
-from drainwise_launch.htcondor.settings import CondorLaunchSettings, condor_settings
+from drainwise_launch.htcondor import submission
 from drainwise_launch.htcondor.states import EventLogJobs
-from drainwise_launch.htcondor.submission import (
-    TAG,
-    description,
-    is_sound,
-    job_priority,
-    script_of,
-    unfit,
-    without_slot,
-)
 
 T = TypeVar("T")
 _Found = tuple[str, str, Ad]  # number, tag, ad
@@ -43,7 +34,7 @@ def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlac
 
     Raises ConfigurationError or UsageError for what is written wrongly, PoolUnreachable when there is none here.
     """
-    return CondorBackend(condor_settings(settings, options, place.file), place)
+    return CondorBackend(submission.condor_settings(settings, options, place.file), place)
 
 
 class CondorBackend(Queueing):
@@ -54,10 +45,10 @@ class CondorBackend(Queueing):
 
     name = "htcondor"
 
-    def __init__(self, settings: CondorLaunchSettings, place: LaunchPlace) -> None:
+    def __init__(self, settings: submission.CondorLaunchSettings, place: LaunchPlace) -> None:
         self._settings, self._key, self._directory, self._state = settings, place.key, place.directory, place.state
         self.max_queued = settings.n_max_queued_jobs
-        if not is_sound(place.directory):
+        if not submission.is_sound(place.directory):
             raise PoolUnreachable(f"HTCondor cannot use a directory called {place.directory!a}")
         self._point = launch_schedd.AccessPoint(settings.schedd, settings.collector)
         self._sizes: list[tuple[int, int]] | None = None  # of slots
@@ -75,24 +66,24 @@ class CondorBackend(Queueing):
 
     def fits(self, resources: Resources) -> str:
         """See `Backend`. With check_slots also: no slot has the cores and the memory, whoever may use it."""
-        return unfit(resources) or (self._without_slot(resources) if self._settings.check_slots else "")
+        return submission.unfit(resources) or (self._without_slot(resources) if self._settings.check_slots else "")
 
     def _without_slot(self, resources: Resources) -> str:
         if self._sizes is None:
             self._sizes = within(self._settings.command_seconds, self._point.slot_sizes, "the collector")
-        return without_slot(resources, self._sizes)
+        return submission.without_slot(resources, self._sizes)
 
     def start(self, job: Start) -> str:
         """See `Backend`."""
-        if why := unfit(job.resources):
+        if why := submission.unfit(job.resources):
             raise ActionRefused(f"job {job.name!r}: {why}")
-        if job.outputs and not (is_sound(job.cwd) and is_sound(job.stdout)):
+        if job.outputs and not (submission.is_sound(job.cwd) and submission.is_sound(job.stdout)):
             raise ActionRefused(f"job {job.name!r}: HTCondor cannot use a directory called {job.cwd!a}")
         script = self._script(job.tag)
-        _write(script, script_of(job))
+        _write(script, submission.script_of(job))
         log, directory = f"{self._directory}/{_LOG}", self._directory
         settings = self._settings
-        words = description(job, self._key, script, log, directory, settings.use_prio, settings.options)
+        words = submission.description(job, self._key, script, log, directory, settings.use_prio, settings.options)
         try:
             number = self._within(partial(self._point.submit, words))
         except (ActionRefused, PoolFull):
@@ -125,7 +116,7 @@ class CondorBackend(Queueing):
         if held:
             self.kill(held)
         for one, state in states.items():
-            if state.state in {DONE, VANISHED}:
+            if state.has_ended:
                 self._forget(one)
         return states
 
@@ -137,7 +128,9 @@ class CondorBackend(Queueing):
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
         """See `Backend`. Only with use_prio."""
         if self._settings.use_prio and priorities:
-            wanted = {one: job_priority(priorities[one]) for one in self._own(self._queue()) if one in priorities}
+            wanted = {
+                one: submission.job_priority(priorities[one]) for one in self._own(self._queue()) if one in priorities
+            }
             self._within(partial(self._point.set_priorities, wanted))
 
     def close(self) -> None:
@@ -225,7 +218,7 @@ class CondorBackend(Queueing):
         return self._found(self._within(partial(self._point.in_history, constraint, most, since)))
 
     def _found(self, ads: list[Ad]) -> list[_Found]:
-        found = [(launch_states.number_of(ad), text(ad, TAG) or "", ad) for ad in ads]
+        found = [(launch_states.number_of(ad), text(ad, submission.TAG) or "", ad) for ad in ads]
         return [one for one in found if one[1].startswith(self._state)]
 
     def _within(self, call: Callable[[], T]) -> T:

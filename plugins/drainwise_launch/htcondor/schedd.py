@@ -36,6 +36,8 @@ _GONE = "nonexistent job"
 # 23.9 raises RuntimeError and OSError, 25.x a class of its own.
 _LOG_FAULTS = (getattr(htcondor2, "HTCondorException", RuntimeError), RuntimeError, OSError)
 _FAULTS = (*_LOG_FAULTS, ValueError)
+_SILENT = "the schedd does not answer"
+_NONE_HERE = "no access point of HTCondor here (the schedd of this machine, or SCHEDD_HOST)"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class AccessPoint:
             try:
                 result = point.submit(htcondor2.Submit(dict(words)), count=1)
             except _FAULTS as fault:
-                said = _one_line(fault)
+                said = one_line(str(fault))
                 if _REFUSED.search(said):
                     raise ActionRefused(f"the schedd refused: {said}") from None
                 if _FULL.search(said):
@@ -63,19 +65,19 @@ class AccessPoint:
 
     def in_queue(self, constraint: str) -> list[Ad]:
         """Query the queue for the jobs that meet `constraint`, with _ATTRIBUTES. Raises PoolUnreachable."""
-        ads = _asked(self._located().query, constraint, list(_ATTRIBUTES))
+        ads = _answer(_SILENT, self._located().query, constraint, list(_ATTRIBUTES))
         return [plain(ad, _ATTRIBUTES) for ad in ads]
 
     def in_history(self, constraint: str, most: int, since: int) -> list[Ad]:
         """Query the last `most` jobs that left the queue since `since` (UNIX s) and meet `constraint`."""
         before = classad2.ExprTree(f"EnteredCurrentStatus < {since}")
-        ads = _asked(self._located().history, constraint, list(_ATTRIBUTES), most, before)
+        ads = _answer(_SILENT, self._located().history, constraint, list(_ATTRIBUTES), most, before)
         return [plain(ad, _ATTRIBUTES) for ad in ads]
 
     def remove(self, constraint: str) -> None:
         """Remove the jobs for which `constraint` holds. Raises PoolUnreachable, ActionRefused."""
         act = self._located().act
-        answer = _asked(act, htcondor2.JobAction.Remove, constraint, "ended by drainwise launch")
+        answer = _answer(_SILENT, act, htcondor2.JobAction.Remove, constraint, "ended by drainwise launch")
         denied = answer.get("TotalPermissionDenied", 0)
         if denied:
             raise ActionRefused(f"the schedd does not let this user remove {denied} jobs")
@@ -87,7 +89,7 @@ class AccessPoint:
             try:
                 edit([job], "JobPrio", str(priority))
             except _FAULTS as fault:
-                said = _one_line(fault)
+                said = one_line(str(fault))
                 if _GONE in said.lower():
                     continue
                 if _REFUSED.search(said):
@@ -96,23 +98,15 @@ class AccessPoint:
 
     def slot_sizes(self) -> list[tuple[int, int]]:
         """Return (cores, MB) of each kind of slot that jobs can get, whole. Raises PoolUnreachable."""
-        try:
-            ads = self._collector().query(htcondor2.AdType.Startd, 'SlotType =!= "Dynamic"', list(_SIZE))
-        except _FAULTS as fault:
-            raise PoolUnreachable(f"the collector (COLLECTOR_HOST) does not answer: {_one_line(fault)}") from None
+        words = (htcondor2.AdType.Startd, 'SlotType =!= "Dynamic"', list(_SIZE))
+        ads = _answer("the collector (COLLECTOR_HOST) does not answer", lambda: self._collector().query(*words))
         sizes = (tuple(number(plain(ad, _SIZE), name) for name in _SIZE) for ad in ads)
         return sorted({(int(one), int(two)) for one, two in sizes if one is not None and two is not None})
 
     def _located(self) -> Any:
-        try:
-            if not self.schedd:
-                return htcondor2.Schedd()
-            found = self._collector().locateAll(htcondor2.DaemonType.Schedd)
-        except _FAULTS as fault:
-            raise PoolUnreachable(
-                f"no access point of HTCondor here (the schedd of this machine, or SCHEDD_HOST): {_one_line(fault)}"
-            ) from None
-        for ad in found:
+        if not self.schedd:
+            return _answer(_NONE_HERE, htcondor2.Schedd)
+        for ad in _answer(_NONE_HERE, lambda: self._collector().locateAll(htcondor2.DaemonType.Schedd)):
             if ad.get("Name") == self.schedd:
                 return htcondor2.Schedd(ad)
         raise PoolUnreachable(f"the collector knows no schedd {self.schedd}")
@@ -139,19 +133,16 @@ def either(tags: Collection[str], numbers: Collection[str], begin: str) -> str:
     return " || ".join([*meant, *([tagged(tags)] if tags else [])]) or "False"
 
 
-def _asked(ask: Any, *words: object) -> Any:
+def _answer(silent: str, ask: Any, *words: object) -> Any:
+    """Return what the bindings answer. Raises PoolUnreachable, which says `silent`, where they do not."""
     try:
         return ask(*words)
     except _FAULTS as fault:
-        raise PoolUnreachable(f"the schedd does not answer: {_one_line(fault)}") from None
+        raise PoolUnreachable(f"{silent}: {one_line(str(fault))}") from None
 
 
 def _quoted(text: str) -> str:
     return str(classad2.quote(text))
-
-
-def _one_line(fault: BaseException) -> str:
-    return one_line(str(fault))
 
 
 class EventLog:

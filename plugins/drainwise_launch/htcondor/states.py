@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from drainwise.common.printable import one_line
+from drainwise.htcondor.ads.values import number
 from drainwise_launch.backend import DONE, RUNNING, SIGNALLED, WAITING, JobState
 
 ATTRIBUTES = (
@@ -130,7 +131,7 @@ def queued(ad: Mapping[str, object]) -> JobState | None:
 
 def ended(ad: Mapping[str, object]) -> JobState:
     """Return the state of a job in the history."""
-    wall, user, system = (_number(ad.get(name)) for name in ("RemoteWallClockTime", "RemoteUserCpu", "RemoteSysCpu"))
+    wall, user, system = (number(ad, name) for name in ("RemoteWallClockTime", "RemoteUserCpu", "RemoteSysCpu"))
     cpu = (user or 0.0) + (system or 0.0) or None
     if ad.get("JobStatus") != _COMPLETED:
         return JobState(DONE, REMOVED, wall, cpu, _words("removed", ad.get("RemoveReason")))
@@ -160,10 +161,6 @@ def _cpu(values: Mapping[str, object]) -> float | None:
 
 def _whole(value: object, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _words(what: str, reason: object) -> str:

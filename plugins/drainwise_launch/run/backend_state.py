@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from drainwise.common.service import Backoff, Faults
 from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise_launch.backend import DONE, RUNNING, VANISHED, Backend, JobState
+from drainwise_launch.backend import RUNNING, Backend, JobState
 from drainwise_launch.choice.resources import CPU, Resources
 from drainwise_launch.choice.work import LaunchJob
+from drainwise_launch.run.store import OpenStart
 from drainwise_launch.this_machine.slots import enough
 
 
@@ -44,6 +45,8 @@ class BackendState:
         self._capacity = (free or {}).get(CPU, 0) if at_once is None else 0
         self.live: dict[str, Live] = {}
         """By tag."""
+        self.orphaned: list[OpenStart] = []
+        """Starts of an earlier run that are no job's of this one, and are to be ended."""
         self._queued: Counter[Resources] = Counter()
         self._most, self._at_once = backend.max_queued, at_once
         self._asking, self._starting = Backoff(), Backoff()
@@ -176,23 +179,16 @@ class BackendState:
             one = by_id.get(native)
             if one is None:
                 continue
-            if state.state in {DONE, VANISHED}:
+            if state.has_ended:
                 changed.append((one, state))
             elif state.state == RUNNING and one.queued:
                 self._not_queued(one)
                 changed.append((one, state))
         return changed
 
-    def kill_unwanted(self) -> None:
-        """End what is not wanted, once each. Raises PoolUnreachable."""
-        self._kill([one for one in self.live.values() if one.unwanted])
-
-    def kill_all(self) -> None:
-        """End what was started here, once each. Raises PoolUnreachable."""
-        self._kill(self.live.values())
-
-    def _kill(self, found: Iterable[Live]) -> None:
-        alive = [one for one in found if one.native and not one.killed]
+    def kill(self, all_of_them: bool) -> None:
+        """End what was started here and is not wanted, or all of it, once each. Raises PoolUnreachable."""
+        alive = [one for one in self.live.values() if (all_of_them or one.unwanted) and one.native and not one.killed]
         if alive:
             self.backend.kill([one.native for one in alive])
             for one in alive:

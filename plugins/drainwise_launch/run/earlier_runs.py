@@ -8,7 +8,6 @@ import time
 from contextlib import suppress
 
 from drainwise_launch.choice.engine import Engine
-from drainwise_launch.choice.graph import in_order
 from drainwise_launch.choice.work import DONE, READY, digest_of
 from drainwise_launch.run.starts import is_of
 from drainwise_launch.run.store import EndedJob, Store
@@ -24,7 +23,7 @@ def recall(engine: Engine, store: Store) -> int:
 
     A job is done when it was done as it is now: the same command, after jobs that are the same and done.
     """
-    ordered = list(in_order(engine.graph.jobs))
+    ordered = engine.graph.ordered
     for job in ordered:
         job.digest = digest_of(job.work, [before.digest for before in job.after])
     new = {job.name: job for job in ordered}
@@ -58,7 +57,7 @@ def take_in_unseen_ends(engine: Engine, store: Store, path: str, again: bool) ->
         _wait_for_writers(file.fileno())
         found = [] if again else list(filter(None, map(_end_in, file.read(_MOST).splitlines())))
         if found:
-            for job in in_order(engine.graph.jobs):
+            for job in engine.graph.ordered:
                 job.digest = digest_of(job.work, [before.digest for before in job.after])
         store.ended(
             EndedJob(name, engine.graph.find(name).digest, DONE, 0, ended, seconds, None, seconds, "")

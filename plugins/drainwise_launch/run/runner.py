@@ -10,10 +10,9 @@ from drainwise.facts.errors import ActionRefused, PoolError, PoolUnreachable
 from drainwise_launch.backend import Backend
 from drainwise_launch.choice.engine import Engine
 from drainwise_launch.run.backend_state import BackendState
-from drainwise_launch.run.outcome import Outcomes
+from drainwise_launch.run.job_runs import JobRuns
 from drainwise_launch.run.starts import Starts
 from drainwise_launch.run.store import Store
-from drainwise_launch.run.takeover import Takeover
 
 
 @dataclass(frozen=True)
@@ -94,16 +93,10 @@ class LaunchRunner:
         take_up: bool = True,
         at_once: int | None = None,
     ) -> None:
-        self._engine, self._say, self._must_hold, self._intervals, self._clock = (
-            engine,
-            say,
-            must_hold,
-            intervals,
-            clock,
-        )
+        self._engine, self._say, self._must_hold = engine, say, must_hold
+        self._intervals, self._clock = intervals, clock
         self._states = {name: BackendState(backend, say, at_once) for name, backend in backends.items()}
-        self._outcomes = Outcomes(engine, store, starts.output_of, say)
-        self._takeover = Takeover(engine, store, starts, self._outcomes, state, say, lambda: self.stopped)
+        self._runs = JobRuns(engine, store, starts, state, say)
         self._due: dict[str, float] = {}
         self._reckon_every = _RECKON_EVERY
         self._stopping = 0
@@ -113,17 +106,13 @@ class LaunchRunner:
     def stop(self) -> None:
         """Start nothing more and end what runs; at the second call, without patience. A signal handler may call it."""
         self._stopping += 1
-
-    @property
-    def stopped(self) -> bool:
-        """Tell whether `stop` was called."""
-        return self._stopping > 0
+        self._runs.stopped = True
 
     def run(self, tell: Callable[[Progress], None] = _tell_nobody) -> None:
         """Run to the end, or until `stop`. `tell` is called with every look. Raises PoolError where nothing goes on."""
-        self._takeover.find_again(self._states, self._take_up)
+        self._runs.find_again(self._states, self._take_up)
         for there in self._states.values():  # there may be nothing left to wait for
-            self._guarded(there, self._clock(), lambda each, _: self._takeover.end_orphaned(each))
+            self._guarded(there, self._clock(), lambda each, _: self._runs.end_orphaned(each))
         while not self._stopping and self._engine.unfinished:
             self.round(self._clock())
             tell(self.progress)
@@ -131,22 +120,21 @@ class LaunchRunner:
                 self._sleep()
         if self._stopping:
             self._end_all()
-        self._outcomes.keep_rules()
-        self._outcomes.keep()
+        self._runs.keep()
         tell(self.progress)
 
     def round(self, now: float) -> None:
         """Look once at everything at `now`, UNIX s."""
         for name, there in self._states.items():
-            busy = there.live or self._takeover.has_orphaned(there)
+            busy = there.live or there.orphaned
             if busy and (not there.queues or self._is_due(f"poll {name}", self._intervals.poll, now)):
                 self._guarded(there, now, self._ask)
         self._must_hold()
         if self._is_due("expect", self._intervals.expect, now):
             self._expect(now)
         for name, there in self._states.items():
-            self._takeover.fill(name, there, now)
-        self._outcomes.keep()
+            self._runs.fill(name, there, now)
+        self._runs.keep()
         self._refuse_deadlock(now)
 
     def _is_due(self, what: str, every: float, now: float) -> bool:
@@ -177,13 +165,13 @@ class LaunchRunner:
         there.settle_doubts()
         for one in there.absent():
             if one.unwanted or self._stopping or not there.queues:
-                self._outcomes.not_started(there, one)
+                self._runs.not_started(there, one)
         changed = there.news()
         there.answered()
         for one, state in changed:
-            self._outcomes.take(there, one, state, now)
-        self._takeover.end_orphaned(there)
-        there.kill_unwanted()
+            self._runs.take(there, one, state, now)
+        self._runs.end_orphaned(there)
+        there.kill(all_of_them=False)
 
     def _expect(self, now: float) -> None:
         engine = self._engine
@@ -192,16 +180,13 @@ class LaunchRunner:
             begin = time.perf_counter()
             engine.reckon()
             self._reckon_every = max(_RECKON_EVERY, _RECKON_SHARE * (time.perf_counter() - begin))
-        self._outcomes.keep_rules()
         self.progress.eta = engine.expect(now)
         self.progress.queued = sum(there.queued for there in self._states.values())
         if self._is_due("priorities", self._intervals.priorities, now):
+            least = self._intervals.least_move
             for there in self._states.values():
                 if there.queues:
-                    self._guarded(there, now, self._reprioritise)
-
-    def _reprioritise(self, there: BackendState, _: float) -> None:
-        there.reprioritise(lambda job: self._engine.urgency(job)[0], self._intervals.least_move)
+                    self._guarded(there, now, lambda each, _: each.reprioritise(engine.priority, least))
 
     def _refuse_deadlock(self, now: float) -> None:
         """Raise PoolError where nothing runs, nothing may start, and nothing has to be waited for."""
@@ -214,12 +199,12 @@ class LaunchRunner:
 
     def _end_all(self) -> None:
         """Kill what was started, and see it end."""
-        self._outcomes.stopping = True
+        self._runs.ending = True
         end = time.monotonic() + self._intervals.patience
         while True:
             now = self._clock()
             for there in self._states.values():
-                self._guarded(there, now, lambda each, _: each.kill_all())
+                self._guarded(there, now, lambda each, _: each.kill(all_of_them=True))
                 if there.live:
                     self._guarded(there, now, self._ask)
             if self._stopping > 1 or time.monotonic() >= end or not any(there.live for there in self._states.values()):

@@ -63,7 +63,7 @@ class Starts:
         """Return the file that the job's output goes to."""
         return f"{self._output}/{file_name(job.name)}.out"
 
-    def start_of(self, job: LaunchJob, tag: str, priority: float, pressure: float) -> Start:
+    def start_of(self, job: LaunchJob, tag: str, priority: float) -> Start:
         """Return the start of a job for its backend; its output file is emptied.
 
         Raises OSError when it cannot be, PoolUnreachable when that may pass.
@@ -87,7 +87,5 @@ class Starts:
             stdout=stdout,
             environment={**self._base, **amounts, **dict(work.environment), NAME_VARIABLE: work.name},
             priority=priority,
-            pressure=pressure,
             wall_limit=work.wall_limit,
-            expected=job.ete,
         )

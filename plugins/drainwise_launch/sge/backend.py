@@ -25,24 +25,9 @@ from drainwise_launch.backend import (
     tag_of,
 )
 from drainwise_launch.choice.resources import Resources
+from drainwise_launch.job_script import job_script
+from drainwise_launch.sge import answers, submission
 from drainwise_launch.sge.priority_steps import PrioritySteps
-from drainwise_launch.sge.settings import LOWEST, SgeSettings, sge_settings
-from drainwise_launch.sge.states import (
-    DETAILS,
-    ENDED_TOO,
-    LISTING,
-    LOST,
-    THERE,
-    Details,
-    QueuedJob,
-    Record,
-    details_in,
-    is_none,
-    jobs_in,
-    last_by_number,
-    records_in,
-)
-from drainwise_launch.sge.submission import pattern_of, qsub_arguments, qsub_script, true_code, unfit
 
 IN_ERROR = 126
 """Code of a job that Grid Engine put into its error state: it never ran."""
@@ -70,7 +55,7 @@ def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlac
 
     Raises ConfigurationError or UsageError for what is written wrongly, PoolUnreachable when there is none here.
     """
-    backend = SgeBackend(sge_settings(settings, options, place.file), place.key, place.state)
+    backend = SgeBackend(submission.sge_settings(settings, options, place.file), place.key, place.state)
     backend.find([place.state])  # no job's tag: whether qstat and qacct answer at all
     return backend
 
@@ -83,13 +68,13 @@ class SgeBackend(Queueing):
 
     name = "sge"
 
-    def __init__(self, settings: SgeSettings, key: str, state: str = "") -> None:
+    def __init__(self, settings: submission.SgeSettings, key: str, state: str = "") -> None:
         self._settings, self._key, self._state = settings, settings.repo_key or f"{key}:", state
         self.max_queued = settings.n_max_queued_jobs
         self._commands = _commands(settings)
         self._user = pwd.getpwuid(os.getuid()).pw_name
         highest = settings.default_prio
-        self._steps = PrioritySteps(highest, max(LOWEST, highest - settings.prio_span))
+        self._steps = PrioritySteps(highest, max(submission.LOWEST, highest - settings.prio_span))
         self._earlier = time.time() - _EARLIER
         self._waiting: set[str] = set()  # as of the last answer
         self._waited: dict[str, float] = {}  # when it was seen to wait for the last time, UNIX s
@@ -99,15 +84,15 @@ class SgeBackend(Queueing):
 
     def fits(self, resources: Resources) -> str:
         """See `Backend`."""
-        return unfit(resources)
+        return submission.unfit(resources)
 
     def start(self, job: Start) -> str:
         """See `Backend`."""
-        if why := unfit(job.resources):
+        if why := submission.unfit(job.resources):
             raise ActionRefused(f"job {job.name!r}: {why}")
         step = self._steps.step_for(job.priority)
-        arguments = qsub_arguments(self._settings, self._key, job, step)
-        answer = self._commands.order("qsub", *arguments, stdin=qsub_script(job))
+        arguments = submission.qsub_arguments(self._settings, self._key, job, step)
+        answer = self._commands.order("qsub", *arguments, stdin=job_script(job, submission.MOVED_CODES))
         if answer.code:
             fault = PoolFull if answer.code == _LIMIT_REACHED else ActionRefused
             raise fault(f"qsub refused: {answer.complaint}")
@@ -122,7 +107,7 @@ class SgeBackend(Queueing):
     def find(self, tags: Collection[str]) -> Mapping[str, str]:
         """See `Backend`."""
         # One that has ended may be missing in the accounting for some seconds.
-        found = {tag_of(job.name): job.number for job in self._queued(ENDED_TOO).values()}
+        found = {tag_of(job.name): job.number for job in self._queued(answers.ENDED_TOO).values()}
         for tag in set(tags) - set(found):
             numbers = [record.number for record in self._records("-j", f"*.{tag}") if tag_of(record.name) == tag]
             numbers += [number for number, job in self._details([f"*.{tag}"]).items() if tag_of(job.name) == tag]
@@ -165,22 +150,22 @@ class SgeBackend(Queueing):
 
     # ---- the queue ----
 
-    def _queued(self, which: str = THERE) -> dict[str, QueuedJob]:
-        jobs = jobs_in(self._commands.ask("qstat", *LISTING, which))
+    def _queued(self, which: str = answers.THERE) -> dict[str, answers.QueuedJob]:
+        jobs = answers.jobs_in(self._commands.ask("qstat", *answers.LISTING, which))
         return {number: job for number, job in jobs.items() if self._is_ours(job)}
 
-    def _details(self, which: Iterable[str]) -> dict[str, Details]:
+    def _details(self, which: Iterable[str]) -> dict[str, answers.Details]:
         """Return the details of these jobs, as far as they are there: numbers, or patterns of names."""
-        jobs: dict[str, Details] = {}
+        jobs: dict[str, answers.Details] = {}
         for some in in_parts(list(which), _TOGETHER):
-            jobs |= details_in(self._commands.ask("qstat", *DETAILS, ",".join(some)))
+            jobs |= answers.details_in(self._commands.ask("qstat", *answers.DETAILS, ",".join(some)))
         return {number: job for number, job in jobs.items() if self._is_ours(job)}
 
-    def _is_ours(self, job: QueuedJob | Details | Record) -> bool:
+    def _is_ours(self, job: answers.QueuedJob | answers.Details | answers.Record) -> bool:
         """Tell whether it is of this launch; anybody may give a job the name of one in the queue."""
         return tag_of(job.name).startswith(self._state) and job.owner == self._user
 
-    def _clear_away(self, job: QueuedJob) -> JobState:
+    def _clear_away(self, job: answers.QueuedJob) -> JobState:
         """Remove a job in error, which would stay in the queue; it has failed, and qstat alone says why."""
         known = self._details([job.number]).get(job.number)
         self._commands.order("qdel", job.number)
@@ -215,43 +200,43 @@ class SgeBackend(Queueing):
             self._killed.discard(one)
         return states
 
-    def _records_of(self, ids: list[str]) -> dict[str, Record]:
+    def _records_of(self, ids: list[str]) -> dict[str, answers.Record]:
         """Return the final records of those that have one: few are queried one by one, many in one query."""
         if len(ids) <= _ONE_BY_ONE:
             records = [record for one in ids for record in self._records("-j", one)]
         else:
             began = min(self._waited.get(one, self._earlier) for one in ids) - _MARGIN
             since = time.strftime("%Y%m%d%H%M.%S", time.localtime(began))
-            records = self._records("-b", since, "-j", pattern_of(self._key))
-        return last_by_number(records)
+            records = self._records("-b", since, "-j", submission.pattern_of(self._key))
+        return answers.last_by_number(records)
 
-    def _records(self, *which: str) -> list[Record]:
+    def _records(self, *which: str) -> list[answers.Record]:
         answer = self._commands.answer("qacct", *which)
         if answer.code == 0:
-            return [record for record in records_in(answer.text) if self._is_ours(record)]
-        if is_none(answer):
+            return [record for record in answers.records_in(answer.text) if self._is_ours(record)]
+        if answers.is_none(answer):
             return []
         raise PoolUnreachable(f"qacct failed: {answer.complaint}")
 
 
-def _state_of(job: QueuedJob) -> JobState:
+def _state_of(job: answers.QueuedJob) -> JobState:
     if not job.waits:
         return JobState(RUNNING)
     return JobState(WAITING, why="held back (qhold)" if job.held else "")
 
 
-def _ending(record: Record) -> JobState:
-    code = true_code(record.exit_status)
+def _ending(record: answers.Record) -> JobState:
+    code = submission.true_code(record.exit_status)
     why = ""
     if record.failed:
         why = f"failed {record.failed}: {record.reason}" if record.reason else f"failed {record.failed}"
-        if record.failed in LOST:
+        if record.failed in answers.LOST:
             return JobState(VANISHED, wall=record.wall, why=why)
         code = code or 1
     return JobState(DONE, code, record.wall, record.cpu, why)
 
 
-def _commands(settings: SgeSettings) -> Commands:
+def _commands(settings: submission.SgeSettings) -> Commands:
     """Return Grid Engine's commands, with what they need to know: where they are, the cell, the cluster."""
     environment = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
     environment |= {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "SGE_ROOT": settings.root}
@@ -260,7 +245,7 @@ def _commands(settings: SgeSettings) -> Commands:
     if settings.cluster:
         environment |= {"SGE_CLUSTER": settings.cluster, "SGE_CLUSTER_NAME": settings.cluster}
 
-    def is_none(answer: Answer) -> bool:
+    def is_unanswered(answer: Answer) -> bool:
         return any(sign in answer.whole.lower() for sign in _NO_ANSWER)
 
-    return Commands(settings.bin, environment, settings.command_seconds, is_none)
+    return Commands(settings.bin, environment, settings.command_seconds, is_unanswered)

@@ -19,9 +19,7 @@ from drainwise_launch.backend import VANISHED, Backend, Commands, JobState, Laun
 from drainwise_launch.choice.resources import Resources
 from drainwise_launch.job_script import job_script
 from drainwise_launch.slurm import states as launch_states
-from drainwise_launch.slurm.settings import SlurmLaunchSettings, slurm_settings
-from drainwise_launch.slurm.states import Sighting
-from drainwise_launch.slurm.submission import NiceScale, components, job_name, nice_scale, sbatch_arguments, unfit
+from drainwise_launch.slurm import submission
 
 _NUMBER = re.compile(r"([0-9]{1,10})(?:;[A-Za-z0-9_.-]+)?")
 _LICENSE = re.compile(r"^LicenseName=(\S+)", re.MULTILINE)
@@ -51,7 +49,7 @@ def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlac
 
     Raises ConfigurationError or UsageError for what is written wrongly, PoolUnreachable when there is none here.
     """
-    return SlurmBackend(slurm_settings(settings, options, place.file), f"{place.key}:")
+    return SlurmBackend(submission.slurm_settings(settings, options, place.file), f"{place.key}:")
 
 
 class SlurmBackend(Queueing):
@@ -62,16 +60,16 @@ class SlurmBackend(Queueing):
 
     name = "slurm"
 
-    def __init__(self, settings: SlurmLaunchSettings, key: str) -> None:
+    def __init__(self, settings: submission.SlurmLaunchSettings, key: str) -> None:
         self._settings, self._key = settings, settings.repo_key or key
         self.max_queued = settings.n_max_queued_jobs
         config = settings.config or os.environ.get("SLURM_CONF", "")
         environment = {**PLAIN, **({"SLURM_CONF": config} if config else {})}
         self._commands = Commands(settings.bin, environment, settings.command_seconds, _is_no_answer)
-        self._scale: NiceScale | None = None
+        self._scale: submission.NiceScale | None = None
         ends = time.monotonic() + settings.init_timeout
         if settings.use_nice:
-            self._scale = nice_scale(self._commands.ask(*SHOW_CONFIG, ends=ends))
+            self._scale = submission.nice_scale(self._commands.ask(*SHOW_CONFIG, ends=ends))
         licenses = self._commands.ask("scontrol", "--oneliner", "show", "licenses", ends=ends)
         self._licenses = settings.more_licenses.union(_LICENSE.findall(licenses))
         self._missing: dict[str, float] = {}  # since when, of the monotonic clock
@@ -80,15 +78,17 @@ class SlurmBackend(Queueing):
 
     def fits(self, resources: Resources) -> str:
         """See `Backend`."""
-        return unfit(resources)
+        return submission.unfit(resources)
 
     def start(self, job: Start) -> str:
         """See `Backend`."""
-        if why := unfit(job.resources):
+        if why := submission.unfit(job.resources):
             raise ActionRefused(f"job {job.name!r}: {why}")
-        parts = components(job.resources, self._licenses, self._settings.options)
+        parts = submission.components(job.resources, self._licenses, self._settings.options)
         nice = None if self._scale is None else self._scale.nice(job.priority)
-        arguments = sbatch_arguments(parts, job_name(self._key, job.name, job.tag), nice, job.wall_limit)
+        arguments = submission.sbatch_arguments(
+            parts, submission.job_name(self._key, job.name, job.tag), nice, job.wall_limit
+        )
         mine = {name: value for name, value in job.environment.items() if not name.startswith(_OF_SLURM)}
         number = self._submitted(arguments, job_script(replace(job, environment=mine), unwanted=_LEFT_BEHIND))
         return launch_states.native_of(number, job.tag)
@@ -107,11 +107,10 @@ class SlurmBackend(Queueing):
         states: dict[str, JobState] = {}
         looked_for = []
         for one in ids:
-            sighting = queued.get(one)
-            if sighting is not None:
+            if one in queued:
                 self._forget(one)
-                states[one] = sighting.as_state()
-            if sighting is None or sighting.ended:  # for its CPU time
+                states[one] = queued[one]
+            if one not in queued or queued[one].has_ended:  # for its CPU time
                 looked_for.append(one)
         states.update(self._completed(looked_for, states))
         if looked_for and not states and self._silence:
@@ -155,7 +154,7 @@ class SlurmBackend(Queueing):
             raise PoolUnreachable("sbatch ended well but printed no job number")
         return number[1]
 
-    def _queued(self) -> dict[str, Sighting]:
+    def _queued(self) -> dict[str, JobState]:
         return launch_states.queued_in(self._commands.ask(*launch_states.QUEUE))
 
     # ---- the accounting ----
@@ -168,7 +167,7 @@ class SlurmBackend(Queueing):
         states = {}
         for one in asked:
             record = records.get(one) if records is not None else None
-            if record is not None and record.ended:
+            if record is not None and record.has_ended:
                 states[one] = launch_states.merged(known.get(one), record)
             elif one not in known and records is not None:
                 since = self._missing.setdefault(one, now)
@@ -179,11 +178,11 @@ class SlurmBackend(Queueing):
             self._forget(one)
         return states
 
-    def _records(self, ids: list[str]) -> dict[str, Sighting] | None:
+    def _records(self, ids: list[str]) -> dict[str, JobState] | None:
         """Return what the accounting has of these; None when it does not answer, which says nothing about any."""
         if self._silence and time.monotonic() - self._silence[0] < _SPARED:
             return None
-        found: dict[str, Sighting] = {}
+        found: dict[str, JobState] = {}
         try:
             for some in in_parts(ids, _TOGETHER):
                 found.update(self._accounted(f"--jobs={','.join(map(launch_states.number_of, some))}"))
@@ -193,7 +192,7 @@ class SlurmBackend(Queueing):
         self._silence = None
         return found
 
-    def _accounted(self, which: str) -> dict[str, Sighting]:
+    def _accounted(self, which: str) -> dict[str, JobState]:
         """Return what the accounting has; nothing where Slurm keeps no accounts. Raises PoolUnreachable."""
         answer = self._commands.answer(*launch_states.ACCOUNTING, f"--user={os.getuid()}", which)
         if answer.code == 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.values import ENDED, LOST, WAITS, cpu_seconds
@@ -33,41 +33,24 @@ _BY_ITSELF = ("NonZeroExitCode", "RaisedSignal", "None")
 _BAD_CONSTRAINTS = "BadConstraints"
 
 
-@dataclass(frozen=True)
-class Sighting:
-    """One job in an answer. code, signal: how it ended. wall, cpu: seconds."""
-
-    state: str
-    code: int = 0
-    signal: int = 0
-    reason: str = ""
-    wall: float | None = None
-    cpu: float | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Tell whether it has ended, for good."""
-        return self.state in ENDED
-
-    def as_state(self) -> JobState:
-        """Return the launcher's state; a job in a state that nobody knows has not ended."""
-        if self.state in WAITS:
-            return JobState(WAITING, why="" if self.reason in _ORDINARY else self.reason)
-        if not self.ended:
-            return JobState(RUNNING, wall=self.wall)
-        if self.state in LOST:
-            return JobState(VANISHED, wall=self.wall, why=self.state)
-        code = SIGNALLED + self.signal if self.signal else self.code
-        if self.state == "COMPLETED":
-            return JobState(DONE, code, self.wall, self.cpu)
-        return JobState(DONE, code or 1, self.wall, self.cpu, self._why())
-
-    def _why(self) -> str:
-        if self.state != "FAILED":
-            return self.state
-        if self.reason == _BAD_CONSTRAINTS:
-            return f"no nodes as it asks for ({_BAD_CONSTRAINTS})"
-        return "" if self.reason.startswith(_BY_ITSELF) else self.reason
+def _state(state: str, ending: str, reason: str = "", wall: float | None = None, cpu: float | None = None) -> JobState:
+    """Return the launcher's state of a job; one in a state that nobody knows has not ended. wall, cpu: seconds."""
+    if state in WAITS:
+        return JobState(WAITING, why="" if reason in _ORDINARY else reason)
+    if state not in ENDED:
+        return JobState(RUNNING, wall=wall)
+    if state in LOST:
+        return JobState(VANISHED, wall=wall, why=state)
+    code, signal = _ending(ending)
+    code = SIGNALLED + signal if signal else code
+    if state == "COMPLETED":
+        return JobState(DONE, code, wall, cpu)
+    why = state
+    if state == "FAILED" and reason == _BAD_CONSTRAINTS:
+        why = f"no nodes as it asks for ({_BAD_CONSTRAINTS})"
+    elif state == "FAILED":
+        why = "" if reason.startswith(_BY_ITSELF) else reason
+    return JobState(DONE, code or 1, wall, cpu, why)
 
 
 def native_of(number: str, tag: str) -> str:
@@ -80,22 +63,22 @@ def number_of(native: str) -> str:
     return native.partition(".")[0]
 
 
-def queued_in(answer: str) -> dict[str, Sighting]:
+def queued_in(answer: str) -> dict[str, JobState]:
     """Return the jobs in squeue's answer to QUEUE, by id. Raises PoolUnreachable for an incomplete answer."""
     return {
-        native: Sighting(state, *_ending(code), reason, _seconds(used))
-        for native, state, code, used, reason in _jobs_in(answer, "squeue")
+        native: _state(state, ending, reason, _seconds(used))
+        for native, state, ending, used, reason in _jobs_in(answer, "squeue")
     }
 
 
-def accounted_in(answer: str) -> dict[str, Sighting]:
+def accounted_in(answer: str) -> dict[str, JobState]:
     """Return the jobs in sacct's answer to ACCOUNTING, by id.
 
     Raises PoolUnreachable for another or an incomplete answer.
     """
     return {
-        native: Sighting(state, *_ending(code), "", float(elapsed) if elapsed.isdigit() else None, cpu_seconds(used))
-        for native, state, code, elapsed, used in _jobs_in(answer, "sacct")
+        native: _state(state, ending, "", float(elapsed) if elapsed.isdigit() else None, cpu_seconds(used))
+        for native, state, ending, elapsed, used in _jobs_in(answer, "sacct")
     }
 
 
@@ -109,14 +92,11 @@ def by_tag(jobs: Iterable[str], tags: Collection[str]) -> dict[str, str]:
     return found
 
 
-def merged(known: JobState | None, record: Sighting) -> JobState:
+def merged(known: JobState | None, accounted: JobState) -> JobState:
     """Join how a job ended by slurmctld with its CPU time by the accounting, or take the accounting's alone."""
-    accounted = record.as_state()
     if known is None:
         return accounted
-    return JobState(
-        known.state, known.code, known.wall if accounted.wall is None else accounted.wall, accounted.cpu, known.why
-    )
+    return replace(known, wall=known.wall if accounted.wall is None else accounted.wall, cpu=accounted.cpu)
 
 
 def _jobs_in(answer: str, whose: str) -> Iterable[tuple[str, str, str, str, str]]:

@@ -74,17 +74,16 @@ def check_run(
     events must have been written, that is checked first: of fewer nothing can be said.
     """
     peak = run.whole_peak_rss
-    pairs = list(zip(run.sequences, estimates.sequences))
-    time, size = thresholds.time_margin, thresholds.size_margin
+    margins = (
+        (TIME, "time_per_event", thresholds.time_margin, "s"),
+        (SIZE, "size_per_event", thresholds.size_margin, "kB"),
+    )
     return (
         *_events(run, thresholds.least_events),
         *(
-            _margin(_named(TIME, place, estimates), one.time_per_event, claim.time_per_event, time, "s")
-            for place, (one, claim) in enumerate(pairs)
-        ),
-        *(
-            _margin(_named(SIZE, place, estimates), one.size_per_event, claim.size_per_event, size, "kB")
-            for place, (one, claim) in enumerate(pairs)
+            _margin(_named(check, place, estimates), getattr(one, figure), getattr(claim, figure), margin, unit)
+            for check, figure, margin, unit in margins
+            for place, (one, claim) in enumerate(zip(run.sequences, estimates.sequences))
         ),
         Check(MEMORY, peak, 0.0, float(limits.memory), "MB", peak <= limits.memory, fatal=True),
         _filter(run, limits.filter_efficiency, thresholds.sigmas),

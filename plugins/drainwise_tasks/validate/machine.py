@@ -21,11 +21,12 @@ from drainwise_tasks.validate.start import Run
 MOST_LOSSES = 1
 """The number of times a run that the batch system lost is run again."""
 
-PLANNED, STARTED, MEASURED, FAILED, LOST, CANCELLED = "planned", "started", "measured", "failed", "lost", "cancelled"
+STEP_STATES = ("planned", "started", "measured", "failed", "lost", "cancelled")
+PLANNED, STARTED, MEASURED, FAILED, LOST, CANCELLED = STEP_STATES
 """The states of a step. PLANNED: a start may be under way. CANCELLED: another step's failure made it pointless."""
 _OPEN = (PLANNED, STARTED)
 
-GOING, PASSED, REFUSED = "running", "passed", "failed"
+STATES = GOING, PASSED, REFUSED = "running", "passed", "failed"
 """The states of a validation."""
 
 

@@ -12,15 +12,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
+from drainwise.common.typed_table import Kind, number, read_table, read_value, whole
 from drainwise.facts.errors import UsageError
 
 MB, KB = 10**6, 10**3
 """Bytes of the units of a request: memory in MB, size per event in kB."""
 LARGEST = 10**18
 """No count, number of bytes or seconds beyond this is believed."""
-
-_RUNNER, _PROGRAM = "measured", "reported"
 
 
 @dataclass(frozen=True)
@@ -109,83 +109,63 @@ def parse_measurement(text: bytes, cores: int, events: int, sequences: int = 1) 
         raise ValueError(f"its report is not of {sequences} sequences")
     run = _sequence_in(found, cores, events)
     following: list[Measurement] = []
-    for number, other in enumerate(others, 2):
+    for place, other in enumerate(others, 2):
         try:
             if not isinstance(other, dict):
                 raise ValueError("its report is no JSON object")
             following.append(_sequence_in(other, cores, (following or [run])[-1].written))
         except ValueError as fault:
-            raise ValueError(f"sequence {number}: {fault}") from None
+            raise ValueError(f"sequence {place}: {fault}") from None
     return replace(run, following=tuple(following))
+
+
+_SECONDS = number(0, LARGEST, "more than 0", above=True)
+_EVENTS = whole(1, LARGEST, "a whole number, 1 or more: nothing can be said per event of none")
+_PARTS: Mapping[str, Mapping[str, Kind[Any]]] = {
+    "measured": {
+        "wall_seconds": _SECONDS,
+        "cpu_seconds": number(0, LARGEST, "a number, 0 or more"),
+        "peak_rss_bytes": whole(1, LARGEST, "a whole number, 1 or more"),
+    },
+    "reported": {
+        **dict.fromkeys(("written", "output_bytes"), whole(0, LARGEST, "a whole number, 0 or more")),
+        "events": _EVENTS,
+        "event_seconds": _SECONDS,
+    },
+}
+"""The two parts of a report, by the runner and by the program, and the figures in each."""
+_WHERE_STATED = ("events", "event_seconds")
 
 
 def _sequence_in(found: Mapping[str, object], cores: int, events: int) -> Measurement:
     fault = found.get("fault")
     if isinstance(fault, str) and fault:
         raise ValueError(fault)
-    measured, reported = _object(found, _RUNNER), _object(found, _PROGRAM)
-    ran = _whole(reported, "events", 1) if "events" in reported else events
-    if ran < 1:
-        raise ValueError(f"events = {ran}: expected 1 or more: nothing can be said per event")
-    seconds = _positive(reported, "event_seconds") if "event_seconds" in reported else None
-    run = Measurement(
-        cores=cores,
-        events=ran,
-        written=_whole(reported, "written", 0),
-        output_bytes=_whole(reported, "output_bytes", 0),
-        wall_seconds=_positive(measured, "wall_seconds"),
-        cpu_seconds=_number(measured, "cpu_seconds"),
-        peak_rss_bytes=_whole(measured, "peak_rss_bytes", 1),
-        event_seconds=seconds,
-    )
+    figures: dict[str, Any] = {"events": events}
+    for part, kinds in _PARTS.items():
+        stated = found.get(part)
+        if not isinstance(stated, dict):
+            raise ValueError(f"its report has no {part!r}")
+        known = {name: value for name, value in stated.items() if name in kinds}
+        figures.update(read_table(known, kinds, _wrong, [name for name in kinds if name not in _WHERE_STATED]))
+    read_value("events", figures["events"], _EVENTS, _wrong)
+    run = Measurement(cores=cores, **figures)
     if run.written > run.events:
         raise ValueError(f"written = {run.written}: expected at most the {run.events} events that were run")
-    if seconds is not None and seconds > run.wall_seconds * 1.01 + 1:
-        raise ValueError(f"event_seconds = {seconds:g}: expected at most the run's {run.wall_seconds:g} s")
+    if run.event_seconds is not None and run.event_seconds > run.wall_seconds * 1.01 + 1:
+        raise ValueError(f"event_seconds = {run.event_seconds:g}: expected at most the run's {run.wall_seconds:g} s")
     return run
 
 
-def _object(found: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = found.get(key)
-    if not isinstance(value, dict):
-        raise ValueError(f"its report has no {key!r}")
-    return value
-
-
-def _number(found: Mapping[str, object], key: str) -> float:
-    value = found.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST:
-        raise ValueError(f"{key} = {_shown(value)}: expected a number, 0 or more")
-    return float(value)
-
-
-def _positive(found: Mapping[str, object], key: str) -> float:
-    value = _number(found, key)
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{key} = {value:g}: expected more than 0")
-    return value
-
-
-def _whole(found: Mapping[str, object], key: str, least: int) -> int:
-    value = found.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
-        raise ValueError(f"{key} = {_shown(value)}: expected a whole number, {least} or more")
-    return value
-
-
-def _shown(value: object) -> str:
-    """Return a value of a user's file as ASCII without control characters, at most 60 of them."""
-    try:
-        return "nothing" if value is None else ascii(value)[:60]
-    except ValueError:  # an integer of too many digits to print
-        return "a very large number"
+def _wrong(key: str, value: str, expected: str) -> ValueError:
+    return ValueError(f"{key} = {ascii(value)[1:-1]}: expected {expected}")
 
 
 LEAST_PER_CORE, MOST_PER_CORE = 500, 4000
 """Between these lies what a run of more cores than the request has threads gets for each core, MB."""
 USUAL_SINGLE_CORE, SCALED_SINGLE_CORE = 2300, 2000
 """A request of one thread and 2300 MB is scaled as if it had 2000 MB."""
-_MB, _MIB = 10**6, 1 << 20
+_MIB = 1 << 20
 
 
 def single_core_memory(memory: int, threads: int) -> Fraction:
@@ -212,7 +192,7 @@ def memory_for_run(cores: int, memory: int, threads: int) -> int:
 
 def mebibytes(megabytes: int) -> int:
     """Return MB as batch systems count them, in 2²⁰ bytes; rounded up."""
-    return -(-megabytes * _MB // _MIB)
+    return -(-megabytes * MB // _MIB)
 
 
 def _check(memory: int, threads: int) -> None:

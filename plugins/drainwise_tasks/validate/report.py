@@ -5,7 +5,7 @@ Source: CMS McM MultiValidation, "Request submission to computing".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from drainwise_tasks.validate.checks import Check, RequestEstimates
@@ -27,7 +27,8 @@ HEADINGS = (
 """As `cli.screen.layout.headings_of` reads them. Memory and peak in MB."""
 
 _MEASURED = (
-    "events written wall_seconds cpu_seconds time_per_event size_per_event peak_rss filter_efficiency cpu_efficiency"
+    *("events", "written", "wall_seconds", "cpu_seconds"),
+    *("time_per_event", "size_per_event", "peak_rss", "filter_efficiency", "cpu_efficiency"),
 )
 
 
@@ -186,7 +187,7 @@ def _step(step: Step) -> dict[str, object]:
         "state": step.state,
         "handle": step.handle or None,
         "claimed": _claims(step.estimates),
-        "measured": None if run is None else _run_figures(run),
+        "measured": None if run is None else _figures_of(run, _MEASURED),
         "checks": [_check(check) for check in step.checks],
         "adjusted": None if step.adjusted is None else _claims(step.adjusted),
         "note": step.note or None,
@@ -194,23 +195,16 @@ def _step(step: Step) -> dict[str, object]:
 
 
 def _claims(estimates: RequestEstimates) -> dict[str, object]:
-    """Return the claims of the first sequence, and those of the following ones where there are some."""
-    found: dict[str, object] = {"time_per_event": estimates.time_per_event, "size_per_event": estimates.size_per_event}
-    return {**found, "following": [_claims(one) for one in estimates.following]} if estimates.following else found
+    return _figures_of(estimates, ("time_per_event", "size_per_event"))
 
 
-def _run_figures(run: Measurement) -> dict[str, object]:
-    """Return the figures of the first sequence, and those of the following ones where there are some."""
-    found: dict[str, object] = {name: getattr(run, name) for name in _MEASURED.split()}
-    return {**found, "following": [_run_figures(one) for one in run.following]} if run.following else found
+def _figures_of(first: RequestEstimates | Measurement, names: Sequence[str]) -> dict[str, object]:
+    """Return these figures of the first sequence, and those of the following ones where there are some."""
+    found: dict[str, object] = {name: getattr(first, name) for name in names}
+    return {**found, "following": [_figures_of(one, names) for one in first.following]} if first.following else found
 
 
 def _check(check: Check) -> dict[str, object]:
-    return {
-        "name": check.name,
-        "measured": check.measured,
-        "low": check.low,
-        "high": check.high,
-        "unit": check.unit or None,
-        "passed": check.passed,
-    }
+    found = {**asdict(check), "unit": check.unit or None}
+    del found["fatal"]
+    return found

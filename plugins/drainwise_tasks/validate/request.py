@@ -5,6 +5,7 @@ Every fault of a request file is refused with the file, the key, the value and w
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ from drainwise.common.typed_table import (
 )
 from drainwise.facts.units import parse_duration
 from drainwise_tasks.validate.checks import Limits, RequestEstimates
-from drainwise_tasks.validate.thresholds import DOCUMENT, PROFILES, Thresholds, as_table, thresholds_of
+from drainwise_tasks.validate.thresholds import DOCUMENT, PROFILES, Thresholds, thresholds_of
 
 MULTI_CORE = (2, 4, 8)
 DEFAULT_WALL_LIMIT = 8 * 3600
@@ -192,20 +193,7 @@ def release_can_thread(release: str) -> bool | None:
 
 
 def as_json(request: Request) -> dict[str, object]:
-    """Return the request as plain values, which `request_of` reads to an equal request."""
-    return {
-        "name": request.name,
-        "command": list(request.command),
-        "events": request.events,
-        "time_per_event": request.time_per_event,
-        "size_per_event": request.size_per_event,
-        "memory": request.memory,
-        "threads": request.threads,
-        "filter_efficiency": request.filter_efficiency,
-        "can_thread": request.can_thread,
-        "cores": list(request.cores),
-        "wall_limit": request.wall_limit,
-        "environment": dict(request.environment),
-        "thresholds": dict(as_table(request.thresholds)),
-        "following": [{**asdict(one), "command": list(one.command)} for one in request.following],
-    }
+    """Return the request as values of JSON, which `request_of` reads to an equal request."""
+    found: dict[str, object] = json.loads(json.dumps(asdict(replace(request, backends={}))))
+    del found["backends"]
+    return found

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from drainwise.common.local_file import OPEN, read_small, replace_file
+from drainwise.common.local_file import OPEN, Held, read_small, replace_file
 from drainwise.facts.errors import FeatureError, UsageError
 
 NODE_PYTHON = "/usr/bin/python3"
@@ -123,16 +123,8 @@ def last_line(path: str) -> str:
 
 def _end_of(path: str) -> bytes:
     """Return the last bytes of a regular file, however long it is; nothing of anything else."""
-    try:
-        descriptor = os.open(path, OPEN)
-    except OSError:
-        return b""
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return b""
-        return os.pread(descriptor, _ERROR_READ, max(0, found.st_size - _ERROR_READ))
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
+    with suppress(OSError), Held(os.open(path, OPEN)) as file:
+        found = os.fstat(file)
+        if stat.S_ISREG(found.st_mode):
+            return os.pread(file, _ERROR_READ, max(0, found.st_size - _ERROR_READ))
+    return b""

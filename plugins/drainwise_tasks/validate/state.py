@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
-from typing import TypeVar
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
 
 from drainwise.common.local_file import read_small, replace_file, split_path
 from drainwise.common.process_lock import ProcessLock
+from drainwise.common.typed_table import (
+    Kind,
+    anything,
+    checked,
+    choice,
+    list_of,
+    optional,
+    read_json,
+    read_table,
+    whole,
+)
 from drainwise.facts.errors import FeatureError, PoolError, UsageError
 from drainwise_tasks.validate import machine
 from drainwise_tasks.validate.checks import Check, RequestEstimates
@@ -19,9 +29,7 @@ from drainwise_tasks.validate.measurement import Measurement
 from drainwise_tasks.validate.request import as_json, request_of
 
 FORMAT = 1
-_LONGEST = 1 << 22
-_STATES = (machine.GOING, machine.PASSED, machine.REFUSED)
-_STEPS = (machine.PLANNED, machine.STARTED, machine.MEASURED, machine.FAILED, machine.LOST, machine.CANCELLED)
+_LONGEST, _LARGEST = 1 << 22, 1 << 62
 
 _FOLLOWING = "following"
 """The key of what belongs to further sequences."""
@@ -86,80 +94,64 @@ def read_state(path: str) -> Validation | None:
 
 def text_of(validation: Validation) -> bytes:
     """Return a validation as JSON, which `validation_in` reads to an equal one."""
-    value = {
-        "format": FORMAT,
-        "identifier": validation.identifier,
-        "request": as_json(validation.request),
-        "steps": [asdict(step) for step in validation.steps],
-        "state": validation.state,
-        "reason": validation.reason,
-        "backend": validation.backend,
-    }
+    value = {"format": FORMAT, **asdict(validation), "request": as_json(validation.request)}
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
 
 
 def validation_in(text: bytes, file: str) -> Validation:
     """Return the validation in a state file; `file` is named in faults. Raises UsageError."""
+
+    def wrong(key: str, value: str, expected: str) -> UsageError:
+        what = f"{key} = {value!a}: expected {expected}" if key else f"{value!a}: expected {expected}"
+        return UsageError(f"{file}: not the state of a validation ({what}); --again begins a new one")
+
     try:
-        value = json.loads(text)
-        if value["format"] != FORMAT:
-            raise ValueError(f"format {value['format']!r}")
-        validation = Validation(
-            str(value["identifier"]),
-            request_of(value["request"], file),
-            tuple(_step(one) for one in value["steps"]),
-            _one_of(value["state"], _STATES),
-            str(value["reason"]),
-            str(value["backend"]),
-        )
-        if not validation.steps:
-            raise ValueError("no steps")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
-        what = f"{type(fault).__name__}: {ascii(str(fault))[1:-1][:100]}"
-        raise UsageError(f"{file}: not the state of a validation ({what}); --again begins a new one") from None
-    return validation
-
-
-def _step(value: Mapping[str, object]) -> Step:
-    checks = value["checks"]
-    if not isinstance(checks, list):
-        raise TypeError("checks")
-    return Step(
-        cores=_count(value["cores"]),
-        attempt=_count(value["attempt"]),
-        memory=_count(value["memory"]),
-        estimates=_fact(RequestEstimates, value["estimates"]),
-        loss=0 if value["loss"] == 0 else _count(value["loss"]),
-        state=_one_of(value["state"], _STEPS),
-        handle=str(value["handle"]),
-        measurement=None if value["measurement"] is None else _fact(Measurement, value["measurement"]),
-        checks=tuple(_fact(Check, check) for check in checks),
-        adjusted=None if value["adjusted"] is None else _fact(RequestEstimates, value["adjusted"]),
-        note=str(value["note"]),
+        values = read_table(read_json(text.decode("ascii", "replace"), wrong), _VALIDATION, wrong, _VALIDATION)
+    except RecursionError:
+        raise wrong("", "nested too deeply", "a validation") from None
+    steps = tuple(Step(**read_table(one, _STEP, wrong, _STEP)) for one in values["steps"])
+    return Validation(
+        values["identifier"],
+        request_of(values["request"], file),
+        steps,
+        values["state"],
+        values["reason"],
+        values["backend"],
     )
 
 
-def _fact(kind: type[T], value: object) -> T:
-    """Return a fact of numbers, words and truths, with those of further sequences. Raises TypeError, ValueError."""
+def _fact(kind: type[T]) -> Kind[T]:
+    """Return the kind of facts of numbers, words and truths, with those of further sequences."""
     names = {field.name for field in fields(kind)} - {_FOLLOWING}
-    if not isinstance(value, dict) or set(value) - {_FOLLOWING} != names:
-        raise TypeError(kind.__name__)
-    if value.get(_FOLLOWING):
-        others = tuple(_fact(kind, one) for one in value[_FOLLOWING])
-        return replace(_fact(kind, {name: value[name] for name in names}), following=others)  # type: ignore[call-arg]
-    value = {name: value[name] for name in names}
-    if any(isinstance(one, float) and not math.isfinite(one) for one in value.values()):
-        raise ValueError(kind.__name__)
-    return kind(**value)
+
+    def read(value: object) -> T:
+        if not isinstance(value, dict) or set(value) - {_FOLLOWING} != names:
+            raise ValueError
+        if _FOLLOWING not in value:
+            return kind(**value)
+        return kind(**{**value, _FOLLOWING: list_of(made, "").read(value[_FOLLOWING])})
+
+    made: Kind[T] = Kind(f"the values of a {kind.__name__}", read)
+    return made
 
 
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TypeError(ascii(value)[:40])
-    return value
-
-
-def _one_of(value: object, words: tuple[str, ...]) -> str:
-    if value not in words:
-        raise ValueError(ascii(value)[:40])
-    return str(value)
+_TEXT = checked("a text", lambda value: isinstance(value, str))
+_COUNT = whole(1, _LARGEST)
+_ESTIMATES = _fact(RequestEstimates)
+_STEP: Mapping[str, Kind[Any]] = {
+    **dict.fromkeys(("cores", "attempt", "memory"), _COUNT),
+    "loss": whole(0, machine.MOST_LOSSES),
+    "state": choice(*machine.STEP_STATES),
+    "estimates": _ESTIMATES,
+    "adjusted": optional(_ESTIMATES),
+    "measurement": optional(_fact(Measurement)),
+    "checks": list_of(_fact(Check), "a list of checks"),
+    **dict.fromkeys(("handle", "note"), _TEXT),
+}
+_VALIDATION: Mapping[str, Kind[Any]] = {
+    "format": whole(FORMAT, FORMAT),
+    "steps": list_of(anything(), "a list of steps", least=1),
+    "request": anything(),
+    "state": choice(*machine.STATES),
+    **dict.fromkeys(("identifier", "reason", "backend"), _TEXT),
+}

@@ -8,18 +8,32 @@ document's: the margin of the time per event and the CPU efficiency.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
-from drainwise.common.typed_table import Kind, Wrong, choice, list_of, number, read_table, whole
+from drainwise.common.typed_table import Kind, Wrong, choice, key, list_of, number, read_keys, whole
 from drainwise.facts.errors import UsageError
 
 SINGLE_CORE, MOST_EFFICIENT = "single-core", "most-efficient"
 EXACT, FLOATING_POINT = "exact", "floating-point"
 MOST_MARGINS = 20
 _STEP = 1000
+
+
+_FACTOR = number(1, 100, "a factor from 1 to 100")
+_SHARE = number(0, 1)
+
+
+def _read_margins(value: object) -> tuple[tuple[float, float], ...]:
+    pairs = list_of(list_of(number(0, 1e12, above=True), ""), "").read(value)
+    found = tuple((pair[0], _FACTOR.read(pair[1])) for pair in pairs if len(pair) == 2)
+    below = [size for size, _ in found]
+    if len(found) != len(pairs) or len(found) > MOST_MARGINS or sorted(set(below)) != below:
+        raise ValueError
+    return found
+
+
+_MARGINS = Kind("rising pairs of MB and a factor, such as [[4000, 1.6], [6000, 1.5]]", _read_margins)
 
 
 @dataclass(frozen=True)
@@ -32,18 +46,18 @@ class Thresholds:
     ones. arithmetic: of memory to submit with.
     """
 
-    time_margin: float = 0.4
-    size_margin: float = 0.1
-    sigmas: float = 3
-    measured_weight: float = 3
-    old_weight: float = 1
-    tries: int = 3
-    least_events: int = 0
-    cpu_efficiency: float = 0.7
-    otherwise: str = SINGLE_CORE
-    memory_margin: float = 1.1
-    memory_margin_below: tuple[tuple[float, float], ...] = ()
-    arithmetic: str = EXACT
+    time_margin: float = key(_SHARE, 0.4)
+    size_margin: float = key(_SHARE, 0.1)
+    sigmas: float = key(number(0, 1000, above=True), 3)
+    measured_weight: float = key(number(0, 1000, above=True), 3)
+    old_weight: float = key(number(0, 1000), 1)
+    tries: int = key(whole(1, 100), 3)
+    least_events: int = key(whole(0, 10**12), 0)
+    cpu_efficiency: float = key(_SHARE, 0.7)
+    otherwise: str = key(choice(SINGLE_CORE, MOST_EFFICIENT), SINGLE_CORE)
+    memory_margin: float = key(_FACTOR, 1.1)
+    memory_margin_below: tuple[tuple[float, float], ...] = key(_MARGINS, ())
+    arithmetic: str = key(choice(EXACT, FLOATING_POINT), EXACT)
 
 
 DOCUMENT = Thresholds()
@@ -62,43 +76,10 @@ MCM = Thresholds(
 PROFILES = {"document": DOCUMENT, "mcm": MCM}
 """The sets of thresholds by their names in a request."""
 
-_FACTOR = number(1, 100, "a factor from 1 to 100")
-
-
-def _read_margins(value: object) -> tuple[tuple[float, float], ...]:
-    pairs = list_of(list_of(number(0, 1e12, above=True), ""), "").read(value)
-    found = tuple((pair[0], _FACTOR.read(pair[1])) for pair in pairs if len(pair) == 2)
-    below = [size for size, _ in found]
-    if len(found) != len(pairs) or len(found) > MOST_MARGINS or sorted(set(below)) != below:
-        raise ValueError
-    return found
-
-
-_SHARE = number(0, 1)
-KINDS: dict[str, Kind[Any]] = {
-    "time_margin": _SHARE,
-    "size_margin": _SHARE,
-    "sigmas": number(0, 1000, above=True),
-    "measured_weight": number(0, 1000, above=True),
-    "old_weight": number(0, 1000),
-    "tries": whole(1, 100),
-    "least_events": whole(0, 10**12),
-    "cpu_efficiency": _SHARE,
-    "otherwise": choice(SINGLE_CORE, MOST_EFFICIENT),
-    "memory_margin": _FACTOR,
-    "memory_margin_below": Kind("rising pairs of MB and a factor, such as [[4000, 1.6], [6000, 1.5]]", _read_margins),
-    "arithmetic": choice(EXACT, FLOATING_POINT),
-}
-
 
 def thresholds_of(found: object, profile: str, wrong: Wrong) -> Thresholds:
     """Return the thresholds of a profile with those that a table has in their place. Raises what `wrong` makes."""
-    return replace(PROFILES[profile], **read_table(found, KINDS, wrong))
-
-
-def as_table(thresholds: Thresholds) -> Mapping[str, object]:
-    """Return all of them as plain values, which `thresholds_of` reads to equal ones, whatever the profile."""
-    return {**asdict(thresholds), "memory_margin_below": [list(pair) for pair in thresholds.memory_margin_below]}
+    return replace(PROFILES[profile], **read_keys(found, Thresholds, wrong))
 
 
 def memory_for_submission(peak_rss: float, thresholds: Thresholds = DOCUMENT) -> int:

@@ -110,21 +110,21 @@ def _start_supervisor(directory: str, spec: bytes, kill_wait: float) -> Process:
 def _answer(program: list[str], spec: bytes, environment: Mapping[str, str], errors: int) -> bytes:
     """Return the supervisor's answer once its job is made; b"" when it could not be, or not in time. Raises OSError."""
     must_have_descriptors(6)
-    with subprocess.Popen(
-        program,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        cwd="/",
-        env=environment,
-        start_new_session=True,
-    ) as starter:
-        try:
-            said, _ = starter.communicate(spec, _START_LIMIT)
-        except subprocess.TimeoutExpired:
-            starter.kill()
-            return b""
-        return said
+    try:
+        ran = subprocess.run(
+            program,
+            input=spec,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd="/",
+            env=environment,
+            start_new_session=True,
+            timeout=_START_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return b""
+    return ran.stdout
 
 
 def _last_line(path: str) -> str:

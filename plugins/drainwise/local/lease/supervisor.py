@@ -17,7 +17,7 @@ import time
 from drainwise.local.lease.job_spec import DEFAULT_PATH, read_spec
 from drainwise.local.lease.records import WORK, SupervisorRecords, complain
 from drainwise.processes.process import birth_of
-from drainwise.processes.tree import WAIT_ALL, adopt_orphans, die_with_parent, kill_all_below
+from drainwise.processes.tree import adopt_orphans, die_with_parent, kill_all_below, reap_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,15 +87,11 @@ class LeaseSupervisor:
 
     def _reap(self) -> bool:
         """Reap, and keep the status of the job; True when this process has no children left at all."""
-        while True:
-            try:
-                pid, status = posix.waitpid(-1, posix.WNOHANG | WAIT_ALL)
-            except ChildProcessError:
-                return True
-            if pid == 0:
-                return False
-            if pid == self._job and self._status is None:
-                self._status, self._ended = status, time.time()
+        return reap_all(self._take)
+
+    def _take(self, pid: int, status: int) -> None:
+        if pid == self._job and self._status is None:
+            self._status, self._ended = status, time.time()
 
     def _write_outcome(self) -> None:
         status = self._status or 0

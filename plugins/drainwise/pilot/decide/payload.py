@@ -12,16 +12,16 @@ import sys
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
 
 from drainwise.common.typed_table import (
-    Kind,
     Wrong,
     command,
+    key,
+    kinds_of,
     matching,
     number,
     read_json,
-    read_table,
+    read_keys,
     read_value,
     shown,
     text,
@@ -38,6 +38,10 @@ TEXT_LIMIT = 1 << 20
 """Characters of one payload's JSON."""
 TASK_LIMIT = 200
 
+_NAME = matching(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,99}", "1 to 100 letters, digits or . _ + - and no dot in front")
+_NUMBER = number(-sys.float_info.max, sys.float_info.max, "a number")
+_COMMAND = command()
+
 
 @dataclass(frozen=True)
 class Payload:
@@ -49,22 +53,27 @@ class Payload:
     Raises PayloadError for cores < 1, for times that are not 0 < expected ≤ maximum ≤ a hundred years, for events < 0.
     """
 
-    name: str
-    cores: int
-    command: tuple[str, ...]
-    expected: float
-    maximum: float
-    priority: float = 0.0
-    task: str = ""
-    events: float = 0.0
-    checkpoint: tuple[str, ...] = ()
-    checkpoint_seconds: float = 60.0
+    name: str = key(_NAME)
+    cores: int = key(whole(1, MOST_CORES))
+    command: tuple[str, ...] = key(_COMMAND)
+    expected: float = key(_NUMBER)
+    maximum: float = key(number(0, LONGEST, f"seconds above 0, at most {LONGEST:.0f}", above=True))
+    priority: float = key(_NUMBER, 0.0)
+    task: str = key(text(TASK_LIMIT), "")
+    events: float = key(number(0, MOST_EVENTS), 0.0)
+    checkpoint: tuple[str, ...] = key(_COMMAND, ())
+    checkpoint_seconds: float = key(number(0, LONGEST), 60.0)
 
     def __post_init__(self) -> None:
         wrong, expected = _wrong(self.name), f"seconds above 0, at most maximum ({self.maximum:g})"
-        for key in ("cores", "maximum", "events", "checkpoint_seconds"):
-            read_value(key, getattr(self, key), _KINDS[key], wrong)
+        for name, kind in _CHECKED.items():
+            read_value(name, getattr(self, name), kind, wrong)
         read_value("expected", self.expected, number(0, self.maximum, expected, above=True), wrong)
+
+
+_KINDS = kinds_of(Payload)
+_CHECKED = {name: _KINDS[name] for name in ("cores", "maximum", "events", "checkpoint_seconds")}
+"""The kinds of the numbers that callers give by themselves."""
 
 
 def parse_payload(written: str, default_name: str | None = None) -> Payload:
@@ -80,29 +89,16 @@ def parse_payload(written: str, default_name: str | None = None) -> Payload:
     found = read_json(written, _wrong(""))
     if not isinstance(found, dict):
         raise _wrong("")("", shown(found), "one JSON object")
-    name = read_value("name", found.get("name", default_name), _KINDS["name"], _wrong(""))
-    values = read_table(found, _KINDS, _wrong(name), required=("command", "maximum"))
-    return Payload(**{"cores": 1, "expected": values["maximum"], **values, "name": name})
+    name = read_value("name", found.get("name", default_name), _NAME, _wrong(""))
+    stated = {**found, "name": name}
+    stated.setdefault("cores", 1)
+    stated.setdefault("expected", found.get("maximum"))
+    return Payload(**read_keys(stated, Payload, _wrong(name)))
 
 
 def payload_text(payload: Payload) -> str:
     """Write a payload as one line of JSON, without the newline, which `parse_payload` reads to an equal payload."""
-    return json.dumps({key: value for key in _KINDS if (value := getattr(payload, key)) != ()})
-
-
-_NUMBER = number(-sys.float_info.max, sys.float_info.max, "a number")
-_KINDS: dict[str, Kind[Any]] = {
-    "name": matching(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,99}", "1 to 100 letters, digits or . _ + - and no dot in front"),
-    "cores": whole(1, MOST_CORES),
-    "command": command(),
-    "expected": _NUMBER,
-    "maximum": number(0, LONGEST, f"seconds above 0, at most {LONGEST:.0f}", above=True),
-    "priority": _NUMBER,
-    "task": text(TASK_LIMIT),
-    "events": number(0, MOST_EVENTS),
-    "checkpoint": command(),
-    "checkpoint_seconds": number(0, LONGEST),
-}
+    return json.dumps({name: value for name, value in vars(payload).items() if value != ()})
 
 
 def _wrong(name: str) -> Wrong:

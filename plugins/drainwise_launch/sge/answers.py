@@ -6,7 +6,6 @@ A job that was started again (a machine went down, it asked for it) has a record
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -107,7 +106,7 @@ was not in order; migrating; rescheduling. See sge_status(5)."""
 LOST = frozenset({19, 21})
 """Values of `failed` where nobody saw how the job ended: its machine or the shepherd went down."""
 
-_RULE = re.compile(r"=+")
+_RULE = re.compile(r"^=+$", re.MULTILINE)
 _FIRST_NUMBER = re.compile(r"([0-9]{1,10})\b")
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)s?")
 _NONE_SAID = re.compile(r"error: job (id|name) .* not found")
@@ -130,7 +129,9 @@ class Record:
 
 def records_in(answer: str) -> list[Record]:
     """Return the records in qacct's answer, in its order. Raises PoolUnreachable when it is not whole."""
-    return [_record(fields) for fields in _groups(answer)]
+    groups = ([line.partition(" ") for line in group.splitlines()] for group in _RULE.split(answer))
+    fields = ({key: value.strip() for key, _blank, value in group if key} for group in groups)
+    return [_record(one) for one in fields if one]
 
 
 def is_none(answer: Answer) -> bool:
@@ -145,21 +146,6 @@ def last_by_number(records: list[Record]) -> dict[str, Record]:
     """Return the last record of each job that has ended for good."""
     last = {record.number: record for record in records}
     return {number: record for number, record in last.items() if record.failed not in RUN_AGAIN}
-
-
-def _groups(answer: str) -> Iterator[dict[str, str]]:
-    fields: dict[str, str] = {}
-    for line in answer.splitlines():
-        if _RULE.fullmatch(line):
-            if fields:
-                yield fields
-            fields = {}
-            continue
-        key, _blank, value = line.partition(" ")
-        if key:
-            fields[key] = value.strip()
-    if fields:
-        yield fields
 
 
 def _record(fields: dict[str, str]) -> Record:
