@@ -123,11 +123,12 @@ def argument() -> Kind[str]:
 
 def command() -> Kind[tuple[str, ...]]:
     """Return the kind of commands: a list of words, of which the first is not empty, or a text for the shell."""
-    words = list_of(argument(), "a list of words", least=1)
+    word = argument()
+    words = list_of(word, "a list of words", least=1)
 
     def read(value: object) -> tuple[str, ...]:
         if isinstance(value, str) and value.strip():
-            return (*SHELL, argument().read(value))
+            return (*SHELL, word.read(value))
         if isinstance(value, list) and value and value[0]:
             return words.read(value)
         raise ValueError
@@ -201,11 +202,15 @@ def read_table(
     """Return the values of a table by key, each of its kind. Raises what `wrong` makes, for missing keys as well."""
     if not isinstance(found, dict):
         raise wrong("", shown(found), "a table")
-    refuse_unknown(found, kinds, wrong)
+    try:
+        values = {key: kinds[key].read(value) for key, value in found.items()}
+    except (KeyError, ValueError):  # only then its place is looked for
+        refuse_unknown(found, kinds, wrong)
+        values = {key: read_value(key, value, kinds[key], wrong) for key, value in found.items()}
     for key in required:
         if key not in found:
             raise wrong(key, "missing", kinds[key].expected)
-    return {key: read_value(key, value, kinds[key], wrong) for key, value in found.items()}
+    return values
 
 
 def key(kind: Kind[Any], default: Any = MISSING) -> Any:

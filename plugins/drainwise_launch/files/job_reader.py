@@ -41,7 +41,8 @@ def names(least: int, expected: str) -> Kind[tuple[str, ...]]:
     return Kind(expected, lambda value: (value,) if isinstance(value, str) else several.read(value))
 
 
-_VARIABLE = checked("names without '='", lambda name: bool(name) and "=" not in argument().read(name))
+_ARGUMENT = argument()
+_VARIABLE = checked("names without '='", lambda name: bool(name) and "=" not in _ARGUMENT.read(name))
 _KINDS: Mapping[str, Kind[Any]] = {
     "name": text(NAME_LIMIT, 1, f"1 to {NAME_LIMIT} printable characters"),
     "rule": TEXT,
@@ -49,8 +50,8 @@ _KINDS: Mapping[str, Kind[Any]] = {
     "command": command(),
     "resources": optional(TABLE),
     "expected": optional(number(0, LONGEST_TIME, "seconds above 0, at most a hundred years", above=True)),
-    "cwd": Kind(TEXT.expected, lambda value: argument().read(os.path.expanduser(TEXT.read(value)))),
-    "environment": optional(table_of(argument(), name=_VARIABLE)),
+    "cwd": Kind(TEXT.expected, lambda value: _ARGUMENT.read(os.path.expanduser(TEXT.read(value)))),
+    "environment": optional(table_of(_ARGUMENT, name=_VARIABLE)),
     "backend": TEXT,
     "wall_limit": number(0, LONGEST_TIME, "seconds, at most a hundred years; 0 for none"),
 }
