@@ -36,8 +36,8 @@ from drainwise.htcondor.pool.order_channel import (
     withdraw_order,
 )
 from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.kept_room import KeptRoom
 
 JOB, START = "access#1.0#1795249000", 1795249001
 RUN, OTHER = f"{JOB}@{START}", "access#7.0#1795249000@1795249001"

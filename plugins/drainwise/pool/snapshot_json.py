@@ -23,8 +23,7 @@ from drainwise.pilotad.observation import Observation, observation_in, observati
 from drainwise.pilotad.report import PLAIN_KINDS, PilotReport, as_plain, from_checked
 from drainwise.pool.amounts import PLAIN, Amounts
 from drainwise.pool.checked_json import checked, checked_object, checker
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
+from drainwise.pool.facts import Account, Closure, Piece, Pilot, Snapshot
 from drainwise.pool.identity import FORMER, LONGEST, PilotIdentity, as_values, identity_of
 from drainwise.pool.job_kinds import JobKind, Place
 
@@ -46,12 +45,13 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 class _Form:
     """How facts of one class are written: all fields, in their order, but for some that are not saved.
 
-    absent: fields that are not written where they have that value, so that other snapshots are as they were.
+    absent: fields that are not written where they have their default, so that other snapshots are as they were.
     """
 
-    def __init__(self, facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | None = None) -> None:
-        self._facts, self._absent = facts, absent or {}
+    def __init__(self, facts: type[Any], unsaved: str = "", absent: str = "") -> None:
+        self._facts = facts
         self._defaults = {one.name: one.default for one in fields(facts) if one.default is not MISSING}
+        self._absent = {name: _plain(self._defaults[name]) for name in absent.split()}
         self.kinds: dict[str, str] = {}
         self._readers: dict[str, _Reader] = {}
         for one in fields(facts):
@@ -93,10 +93,6 @@ def _plain(value: Any) -> Any:
     if kind is tuple:
         return [_plain(one) for one in value]
     return _PLAIN[kind](value) if kind in _PLAIN else value
-
-
-def _amounts_as_json(amounts: Amounts) -> dict[str, object]:
-    return {**{name: getattr(amounts, name) for name in PLAIN}, "others": dict(amounts.others)}
 
 
 def _amounts(value: object, where: str, name: str) -> Amounts:
@@ -163,7 +159,7 @@ _READERS: dict[str, _Reader] = {
 }
 """What makes a field of a checked value, by the field's type, else by its name: of the value, whose it is, the name."""
 _PLAIN: dict[type, Callable[[Any], Any]] = {
-    Amounts: _amounts_as_json,
+    Amounts: lambda one: {**{name: getattr(one, name) for name in PLAIN}, "others": dict(one.others)},
     PilotReport: as_plain,
     PilotIdentity: as_values,
     Observation: observation_text,
@@ -173,7 +169,7 @@ _amounts_values = checker({**dict.fromkeys(PLAIN, "int"), "others": "object"})
 _report_values = checker(PLAIN_KINDS)
 
 
-def _form(facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | None = None) -> _Form:
+def _form(facts: type[Any], unsaved: str = "", absent: str = "") -> _Form:
     form = _Form(facts, unsaved, absent)
     _PLAIN[facts], _READERS[f"tuple[{facts.__name__}, ...]"] = form.plain, _each(form.read)
     return form
@@ -181,20 +177,10 @@ def _form(facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | No
 
 _form(Piece)
 # What is the agent's own is not saved.
-_AS_WITHOUT = {
-    "seen": None,
-    "identity": None,
-    "returned": 0,
-    "can_return": 0,
-    "asked": 0,
-    "saved": None,
-    "next_save": None,
-    "lead": None,
-    "billed": None,
-}
+_AS_WITHOUT = "seen identity returned can_return asked saved next_save lead billed"
 _PILOT = _form(Pilot, "heard unanswered reserved traits min_age", _AS_WITHOUT)
 _ACCOUNT = _form(Account)
-_form(JobKind, "barred at", {"planned": []})
+_form(JobKind, "barred at", "planned")
 _form(Place)
 _form(Closure)
 _SNAPSHOT = _form(Snapshot, "versions")
@@ -228,7 +214,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
     import hashlib  # noqa: PLC0415 - who only looks starts without it
 
     parts, plain = attrgetter(*PLAIN, "others"), ("text", "int", "bool")
-    told = [name for name, kind in _PILOT.kinds.items() if kind.startswith(plain) and name not in _AS_WITHOUT]
+    told = [name for name, kind in _PILOT.kinds.items() if kind.startswith(plain) and name not in _AS_WITHOUT.split()]
     facts, said = attrgetter(*told), attrgetter(*PLAIN_KINDS)
     pilots = [
         (

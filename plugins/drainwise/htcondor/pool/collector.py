@@ -11,6 +11,7 @@ from dataclasses import astuple
 from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable, RightsRefused, RunEnded
+from drainwise.htcondor import node as names
 from drainwise.htcondor.ads.query import (
     COLLECTOR,
     Bundle,
@@ -24,24 +25,6 @@ from drainwise.htcondor.ads.query import (
     unpacked,
 )
 from drainwise.htcondor.ads.values import BACKFILL, CLOCK, DAEMON_ADDRESS, STARTD_START, Ad, Others, resources_of, text
-from drainwise.htcondor.node import (
-    CLAIM_VACATE,
-    CLIENT,
-    CRON_HEARTBEAT,
-    CRON_VERSION,
-    HOOK_RAN,
-    HOOKS_SINCE,
-    LENDS_NO_MORE,
-    ORDERS,
-    ORDERS_SINCE,
-    RETURN_ASKED,
-    RETURNED_AGE,
-    RETURNED_AT,
-    RETURNED_BY,
-    SECOND_SLOT,
-    UPDATE_INTERVAL,
-    WALL_LIMIT,
-)
 from drainwise.htcondor.pool import endings
 from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.htcondor.pool.startds import collector_start
@@ -58,8 +41,9 @@ SLOTS = "Cpus > 0"
 SLOT_ATTRIBUTES = (
     *("MyType", "Name", "Machine", "State", "Activity", "Cpus", "Memory", "Disk", "SlotWeight", "PartitionableSlot"),
     *(BACKFILL, "Offline", "LastHeardFrom", "GlobalJobId", "JobStart", "AccountingGroup", "RemoteUser", "RemoteOwner"),
-    *("RetirementTimeRemaining", ORDERS, STARTD_START, ORDERS_SINCE, CLAIM_VACATE, CLIENT, WALL_LIMIT, HEARTBEAT),
-    *(STANDING, OBSERVATION, HOOK_RAN, RETURNED_BY, RETURNED_AT, RETURN_ASKED, LENDS_NO_MORE),
+    *("RetirementTimeRemaining", STARTD_START, HEARTBEAT, STANDING, OBSERVATION),
+    *(names.ORDERS, names.ORDERS_SINCE, names.CLAIM_VACATE, names.CLIENT, names.WALL_LIMIT, names.HOOK_RAN),
+    *(names.RETURNED_BY, names.RETURNED_AT, names.RETURN_ASKED, names.LENDS_NO_MORE),
     *(attribute.published for attribute in ATTRIBUTES),
 )
 # Most slots are dynamic: the collector evaluates no more than the first term for them.
@@ -69,7 +53,8 @@ MACHINES = "DynamicSlot =!= true && (PartitionableSlot =?= true || SlotID =?= 1)
 MACHINE_ATTRIBUTES = (
     *("MyType", "Name", "Machine", "TotalSlotCpus", "DaemonStartTime", "LastHeardFrom", "NumDynamicSlots"),
     *("ChildDSlotId", "MachineResources", "DrainReason", "MyAddress"),
-    *(UPDATE_INTERVAL, HOOKS_SINCE, SECOND_SLOT, RETURNED_AGE, CRON_VERSION, CRON_HEARTBEAT, CLOCK),
+    *(names.UPDATE_INTERVAL, names.HOOKS_SINCE, names.SECOND_SLOT, names.RETURNED_AGE, CLOCK),
+    *(names.CRON_VERSION, names.CRON_HEARTBEAT),
 )
 """MyType is sent in any case."""
 ACCOUNTING_ATTRIBUTES = (
@@ -198,7 +183,7 @@ def machine_address(machine: str) -> str:
 
 def slots_with_orders() -> list[Ad]:
     """Return the nodes that have orders, with their runs. Raises PoolUnreachable."""
-    constraint = f'isString({ORDERS}) && {ORDERS} != ""'
+    constraint = f'isString({names.ORDERS}) && {names.ORDERS} != ""'
     return query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, endings.PLACE_ATTRIBUTES)
 
 
