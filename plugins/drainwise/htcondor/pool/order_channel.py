@@ -24,7 +24,6 @@ from drainwise.htcondor.ads.values import Ad, moment, text, whole
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.node.parts import asked_of
 from drainwise.htcondor.pool import collector, knobs
-from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.abilities import PREFIX, KeptRoom
 
@@ -125,7 +124,7 @@ def keep_room(room: KeptRoom) -> None:
     Raises RunEnded or PoolUnreachable when the node is not there or does not answer, ActionRefused when it refuses.
     """
     address = collector.startd_address(room.place, room.node)
-    rights_at(address)
+    collector.rights_at(address)
     present, now = _value_of(address, knobs.ROOM_KNOB), int(time.time())
     rooms = knobs.rooms_text(knobs.with_room(knobs.parse_rooms(present), knobs.room_entry(room, now), now))
     if rooms == present:
@@ -182,7 +181,7 @@ def _drain_reason(address: str) -> str | None:
 
 
 def _command_drain(address: str, machine: str, command: Callable[[Any], object], refused: str) -> None:
-    if not rights_at(address).allowed:
+    if not collector.rights_at(address).allowed:
         raise RightsRefused(
             f"{machine} takes no drain of the agent's: its identity must be in ALLOW_ADMINISTRATOR there; `drainwise"
             " check htcondor` names it",
@@ -250,7 +249,7 @@ def _change(
     changed: makes the new value of the present one and of the node's runs. stands: whether a value has the change.
     what: the change, in words. Raises OrderUnanswered when it does not stay, and as `_set`.
     """
-    rights_at(address)  # from here on as whom it takes orders of, where we can be several
+    collector.rights_at(address)  # from here on as whom it takes orders of, where we can be several
     for left in reversed(range(_TRIES)):
         running = _runs_at(address)  # first: nothing may take time between reading the list and writing it
         read = time.monotonic()
@@ -330,7 +329,7 @@ def _set(address: str, knob: str, value: str, machine: str) -> None:
 
 def _why_refused(address: str, knob: str) -> str:
     """Say which of its three conditions an order lacks at this startd, and what to do."""
-    if not rights_at(address).allowed:
+    if not collector.rights_at(address).allowed:
         return "the agent's identity must be in its ALLOW_ADMINISTRATOR; `drainwise check htcondor` names it"
     try:
         there = _knobs_at(address)
