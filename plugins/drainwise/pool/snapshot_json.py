@@ -17,7 +17,7 @@ from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any
 
-from drainwise.facts.clients import PAPER, PROFILES
+from drainwise.facts.clients import PROFILES
 from drainwise.facts.errors import UsageError
 from drainwise.pilotad.observation import Observation, observation_in, observation_text
 from drainwise.pilotad.report import PLAIN_KINDS, PilotReport, as_plain, from_checked
@@ -51,7 +51,7 @@ class _Form:
     def __init__(self, facts: type[Any], unsaved: str = "", absent: str = "") -> None:
         self._facts = facts
         self._defaults = {one.name: one.default for one in fields(facts) if one.default is not MISSING}
-        self._absent = {name: _plain(self._defaults[name]) for name in absent.split()}
+        self._absent = self.usual(absent)
         self.kinds: dict[str, str] = {}
         self._readers: dict[str, _Reader] = {}
         for one in fields(facts):
@@ -63,6 +63,10 @@ class _Form:
                 if reader is not None:
                     self._readers[one.name] = reader
         self._values = checker(self.kinds)
+
+    def usual(self, names: str) -> dict[str, object]:
+        """Return these fields as plain values, each with its default."""
+        return {name: _plain(self._defaults[name]) for name in names.split()}
 
     def plain(self, facts: object) -> dict[str, object]:
         """Return facts as plain values."""
@@ -184,18 +188,13 @@ _form(JobKind, "barred at", "planned")
 _form(Place)
 _form(Closure)
 _SNAPSHOT = _form(Snapshot, "versions")
-_SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
-_SINCE_6: dict[str, object] = {"client": PAPER.name}
-_SINCE_5: dict[str, object] = {"pieces": [], **_SINCE_6}
-_SINCE_4: dict[str, object] = {"place": "", "holds": None, **_SINCE_5}
-_NO_KINDS: dict[str, object] = {"kinds": None, "places": [], "closures": []}
-_ADDED: dict[int, tuple[dict[str, object], ...]] = {
-    1: ({"notices": [], **_NO_KINDS}, {"cannot": "", "vacate": None, **_SINCE_4}, _SINCE_2),
-    2: (_NO_KINDS, _SINCE_4, {}),
-    3: (_NO_KINDS, _SINCE_4, {}),
-    4: ({}, _SINCE_5, {}),
-    5: ({}, _SINCE_6, {}),
-    VERSION: ({}, {}, {}),
+_ADDED = {
+    1: ("notices kinds places closures", "cannot vacate place holds pieces client", "cores_share cores_running"),
+    2: ("kinds places closures", "place holds pieces client", ""),
+    3: ("kinds places closures", "place holds pieces client", ""),
+    4: ("", "pieces client", ""),
+    5: ("", "client", ""),
+    VERSION: ("", "", ""),
 }
 """What a version has not got: the snapshot, each pilot, each account."""
 
@@ -249,7 +248,8 @@ def snapshot_from_json(value: object) -> Snapshot:
         raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 to {VERSION}")
     whole = {name: part for name, part in value.items() if name not in {"format", "version"}}
     whole = _renamed(whole) if version < 3 else whole
-    of_snapshot, of_pilots, of_accounts = _ADDED[version]
+    forms = zip((_SNAPSHOT, _PILOT, _ACCOUNT), _ADDED[version])
+    of_snapshot, of_pilots, of_accounts = (form.usual(names) for form, names in forms)
     whole = {**whole, **of_snapshot} if not of_snapshot.keys() & whole.keys() else whole
     for name, added in (("pilots", of_pilots), ("accounts", of_accounts)):
         if added and isinstance(whole.get(name), list):
