@@ -78,11 +78,10 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
     if not files:
         yield Finding(OK, "rendered", "no rendered files here")
         return
-    origins, versions = (
-        _each(one.origin for one in sound),
-        _each(one.version or "a version that does not say itself" for one in sound),
-    )
-    yield Finding(OK, "rendered", f"{_files(len(sound))} from {origins}, by {versions}")
+    origins = _each(one.origin for one in sound)
+    versions = _each(one.version or "a version that does not say itself" for one in sound)
+    number = f"{len(sound)} file{'' if len(sound) == 1 else 's'}"
+    yield Finding(OK, "rendered", f"{number} from {origins}, by {versions}")
     for file in (one for one in files if one.fault):
         severity = DANGEROUS if file.is_dangerous else MISSING
         yield Finding(severity, "rendered", f"{file.path}: {file.fault}", file.command or f"ls -l {file.path}")
@@ -187,10 +186,6 @@ def _versions(facts: MachineFacts) -> Iterator[Finding]:
     # An upgrade of the site goes node by node, and neighbouring versions work together: nothing to mend.
     why = f"mixed: {each}; here {own}"
     yield Finding(OK, "versions", why, "install one version on all machines, in any order: docs/install.md")
-
-
-def _files(number: int) -> str:
-    return f"{number} file{'' if number == 1 else 's'}"
 
 
 def _each(values: Iterable[str]) -> str:
