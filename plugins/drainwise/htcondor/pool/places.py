@@ -90,7 +90,7 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
             undivided[slot.name] = slot
         else:
             parts.append(slot)
-    cores, age = startds.cores_of(first), startds.returned_age(first)
+    cores, age = startds.shared(first)
     lent = [lent_cores(slot, age, now) for slot in parts]
     claimed = sum(slot.cores for slot in parts)
     borrowed = max(0, claimed - cores)

@@ -60,7 +60,7 @@ Answer = tuple[list[Ad], list[Ad]]
 class _Parent:
     """A slot that has dynamic slots: when its ad came, its startd's start (UNIX s), and their numbers if stated.
 
-    cores: those of its dynamic slots included. returned_age: see `Startds.returned_age`.
+    cores: those of its dynamic slots included. returned_age: see `Startds.shared`.
     """
 
     heard: int
@@ -68,9 +68,6 @@ class _Parent:
     children: frozenset[object] | None
     cores: int = 0
     returned_age: int = 0
-
-
-_NO_PARENT = _Parent(0, None, None)
 
 
 class Startds:
@@ -179,13 +176,12 @@ class Startds:
         place = parent if parent in self._parents else slot
         return self.second.get(place, place)
 
-    def cores_of(self, place: str) -> int:
-        """Return the cores of a partitionable slot with its dynamic slots; 0 for one that is not known."""
-        return self._parents.get(place, _NO_PARENT).cores
-
-    def returned_age(self, place: str) -> int:
-        """Return for how long (s) the node of a slot believes what it has read of cores that pilots have returned."""
-        return self._parents.get(place, _NO_PARENT).returned_age
+    def shared(self, place: str) -> tuple[int, int]:
+        """Return the cores of a partitionable slot with its dynamic slots, 0 for one that is not known; and for how
+        long (s) its node believes what it has read of cores that pilots have returned.
+        """
+        parent = self._parents.get(place)
+        return (0, 0) if parent is None else (parent.cores, parent.returned_age)
 
 
 def _why_unordered(machine: str, clock: int | None, heard: int, cron: int | None) -> str:
