@@ -13,7 +13,7 @@ PLACES = (
     # the decision
     "reclaim/**/*.py requests/*.py "
     # the order channels
-    "htcondor/pool/*_channel.py htcondor/pool/order_rights.py htcondor/pool/knobs.py htcondor/pool/pool.py "
+    "htcondor/pool/*_channel.py htcondor/pool/collector.py htcondor/pool/knobs.py htcondor/pool/pool.py "
     "htcondor/node/order_list.py htcondor/node/cron_state.py slurm/pool/orders.py slurm/pool/pool.py "
     "slurm/pool/transport.py slurm/pool/old_release.py slurm/jobs/order_mark.py slurm/jobs/job.py "
     "slurm/jobs/admin_comment.py local/pool.py local/control.py local/leases.py "

@@ -21,8 +21,7 @@ sys.path.append(library)
 
 from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running  # noqa: E402
 from drainwise.common.service import Faults  # noqa: E402
-from drainwise.node.settings import NodeSettings  # noqa: E402
-from drainwise.node.settings_file import SettingsFile  # noqa: E402
+from drainwise.node.settings import NodeSettings, SettingsFile  # noqa: E402
 from drainwise.slurm.jobs.commands import SlurmCommands  # noqa: E402
 from drainwise.slurm.node_agent.round import NodeAgent  # noqa: E402
 

@@ -17,7 +17,7 @@ from drainwise.cli.main import main
 from drainwise.facts.errors import RightsRefused
 from drainwise.htcondor.system import HTCondor
 from drainwise.journal.remembered import unmet_event
-from drainwise.pool.closing import Closing
+from drainwise.pool.abilities import Closing
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.unmet_demand import UnmetDemand
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.pool.pool import reason_of, to_drain, to_open
-from drainwise.pool.closing import Closing
+from drainwise.pool.abilities import Closing
 
 NOW = 1_795_249_000
 DUE = Closing("r1", frozenset({"n1", "n2"}), NOW, "request r1: n1, n2 empty: new disks")

@@ -12,7 +12,7 @@ import pytest
 
 from drainwise.facts.waste import classad_expressions
 from drainwise.htcondor.setup.check_facts import DaemonFacts
-from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_defrag
+from drainwise.htcondor.setup.check_knobs import judge_defrag
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, render
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import HTCondorSection, ReclaimSection, SiteConfig
@@ -218,7 +218,7 @@ def test_a_rank_of_the_sites_own_is_named_with_the_line_that_merges_it(
 def verdicts(knobs: dict[str, str], site: SiteConfig = SITE) -> list[tuple[str, str, str]]:
     """Subject, severity, and the end of the line that mends it."""
     facts = DaemonFacts("central", "cm", (25, 14, 1), knobs)
-    findings = judge_defrag(facts, site, expected_knobs(SITE, "central"))
+    findings = judge_defrag(facts, site)
     return [(one.what, one.severity, one.line.partition(" = 1000000000 ")[2] or one.line) for one in findings]
 
 

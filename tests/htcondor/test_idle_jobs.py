@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.demand.demand import JOB_ATTRIBUTES, IdleJobs, idle_jobs
+from drainwise.htcondor.demand.ask import JOB_ATTRIBUTES, idle_jobs
+from drainwise.htcondor.demand.demand import IdleJobs
 from drainwise.pool.amounts import Amounts
 
 NOW = 1_795_249_000

@@ -16,8 +16,8 @@ from drainwise.htcondor.demand.place_ads import read_places
 from drainwise.htcondor.pool.knobs import MOST_ROOMS, RoomEntry, parse_rooms, room_entry, rooms_text, with_room
 from drainwise.htcondor.setup.knobs import knobs
 from drainwise.htcondor.setup.render import drop_in_path, render
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.kept_room import KeptRoom
 from rendered_site import SITE
 
 NOW = 1795260000

@@ -36,8 +36,8 @@ from drainwise.htcondor.pool.order_channel import (
     withdraw_order,
 )
 from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.kept_room import KeptRoom
 
 JOB, START = "access#1.0#1795249000", 1795249001
 RUN, OTHER = f"{JOB}@{START}", "access#7.0#1795249000@1795249001"
@@ -214,8 +214,8 @@ def test_an_order_is_sent_once_the_caller_knows_and_shown_when_it_ends(pool: Poo
 def test_an_order_is_given_as_whom_its_node_takes_orders_of(pool: Pool, mocker: MockerFixture) -> None:
     """From the question on root shows tokens that the startd takes: it comes before anything is read there."""
     startd, steps = Startd(), mocker.Mock()
-    for name in ("rights_at", "_value_of"):
-        steps.attach_mock(mocker.spy(order_channel, name), name)
+    steps.attach_mock(mocker.spy(collector, "rights_at"), "rights_at")
+    steps.attach_mock(mocker.spy(order_channel, "_value_of"), "_value_of")
     pool(startd)
     list(give_order(ORDER, SLOT, NODE))
     assert steps.mock_calls[0] == mocker.call.rights_at(f"<{NODE}>") and startd.knobs[KNOB] == str(ORDER)
@@ -411,7 +411,7 @@ ROOM = KeptRoom("slot1@n1", NODE, 2, DEADLINE, Amounts(8, 1000), Amounts(16, 200
 
 
 def test_a_room_is_written_once_and_counts_from_the_next_reconfig_on(pool: Pool, mocker: MockerFixture) -> None:
-    startd, rights = Startd(), mocker.spy(order_channel, "rights_at")
+    startd, rights = Startd(), mocker.spy(collector, "rights_at")
     startd.slot["Name"] = ROOM.place
     pool(startd)
     room = replace(ROOM, until=int(time.time()) + 50)  # kept in any case until then, whenever it is written
@@ -620,6 +620,6 @@ def test_a_slot_without_cores_can_return_none(pool: Pool) -> None:
 def test_a_startd_that_hides_its_configuration_is_said(pool: Pool, mocker: MockerFixture) -> None:
     """Whoever gives the order may do so."""
     pool(with_facts(away=True))
-    mocker.patch.object(order_channel, "rights_at", autospec=True)
+    mocker.patch.object(collector, "rights_at", autospec=True)
     why = order_channel._why_refused(f"<{NODE}>", KNOB)
     assert why == ("the agent's identity may give orders, but the startd does not show its configuration: timed out")

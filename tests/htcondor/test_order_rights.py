@@ -9,9 +9,9 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.htcondor.ads.query import htcondor2
-from drainwise.htcondor.pool import order_rights
+from drainwise.htcondor.pool import collector
+from drainwise.htcondor.pool.collector import OrderRights, rights_at
 from drainwise.htcondor.pool.knobs import TRIAL_KNOB
-from drainwise.htcondor.pool.order_rights import OrderRights, rights_at
 
 OWN, MACHINES = "SEC_TOKEN_DIRECTORY", "SEC_TOKEN_SYSTEM_DIRECTORY"
 
@@ -51,7 +51,7 @@ def test_which_tokens_are_shown(
             raise htcondor2.HTCondorException(address)
         return {"MyRemoteUserName": "condor@pool"}
 
-    mocker.patch.object(order_rights, "_ping", autospec=True, side_effect=ping)
+    mocker.patch.object(collector, "_ping", autospec=True, side_effect=ping)
     found = rights_at("<node>")
     assert found == (OrderRights("condor@pool", allowed=True) if granted else OrderRights("", allowed=False))
     tokens = [str(tmp_path) if one == "machine" else one for one in shown]
@@ -63,7 +63,7 @@ def test_a_startd_that_takes_a_trial_takes_orders(mocker: MockerFixture) -> None
     """It is a value of a knob that nothing reads."""
     written: dict[str, str] = {}
     asked = mocker.patch("htcondor2.RemoteParam", autospec=True, return_value=written)
-    assert order_rights.is_order_taken("<n1>")
+    assert collector.is_order_taken("<n1>")
     assert asked.call_args.args[0]["MyAddress"] == "<n1>" and written == {TRIAL_KNOB: "True"}
     asked.side_effect = htcondor2.HTCondorException("denied")
-    assert not order_rights.is_order_taken("<n1>")
+    assert not collector.is_order_taken("<n1>")

@@ -24,7 +24,7 @@ from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.htcondor.pool.startds import KnownStartds
 from drainwise.pilotad.partial_return import PartialReturn
-from drainwise.pool.closing import Closing
+from drainwise.pool.abilities import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 
 NOW = 1795249000

@@ -25,8 +25,7 @@ from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.leases import DaemonSettings, Leases
 from drainwise.local.store import DaemonStore
 from drainwise.local.wake import Sleeper
-from drainwise.node.settings import NodeSettings
-from drainwise.node.settings_file import SettingsFile
+from drainwise.node.settings import NodeSettings, SettingsFile
 from drainwise.processes.process import Process, birth_of
 from real_daemons.waiting import wait_for
 

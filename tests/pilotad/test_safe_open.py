@@ -194,7 +194,6 @@ def test_a_file_server_that_has_lost_a_file_costs_its_report(
 
 OPENED = {
     "drainwise.common.local_file": {"OPEN": 0, "_CREATE": posix.O_NONBLOCK},
-    "drainwise.htcondor.node.job_directories": {"_DIRECTORY": 0},
     "drainwise.node.glidein_places": {"_DIRECTORY": 0},
     "drainwise.node.payloads.process_table": {"_READ": posix.O_NOFOLLOW | posix.O_NONBLOCK},  # of the kernel's alone
     "drainwise.pilotad.jobstatus": {"_WRITE_FLAGS": 0},

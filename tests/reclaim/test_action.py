@@ -21,11 +21,10 @@ from drainwise.facts.errors import (
     RightsRefused,
     RunEnded,
 )
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.facts import Closure, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
-from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from drainwise.facts.units import clock
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Piece, Snapshot
+from drainwise.pool.facts import Closure, Piece, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
-from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History, PastOrder
 from drainwise.reclaim.plan import Plan

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
+from drainwise.pool.facts import Account, Closure, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json, snapshot_hash
 from drainwise.reclaim.decide.decision import make_plan

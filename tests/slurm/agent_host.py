@@ -11,8 +11,7 @@ from pathlib import Path
 
 from drainwise.common.bounded_command import MOST_OUTPUT, Running
 from drainwise.common.service import Faults
-from drainwise.node.settings import NodeSettings
-from drainwise.node.settings_file import SettingsFile
+from drainwise.node.settings import NodeSettings, SettingsFile
 from drainwise.pilotad.jobstatus import write_jobstatus
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm.jobs.admin_comment import Published, published_in

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable, RightsRefused
-from drainwise.pool.closing import Closing
+from drainwise.pool.abilities import Closing
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.pool.pool import SlurmClosings
 

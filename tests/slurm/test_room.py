@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Snapshot
+from drainwise.pool.facts import Closure, Snapshot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import require_whole
 from drainwise.slurm.jobs.written import Written

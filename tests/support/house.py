@@ -46,7 +46,7 @@ HOUSE = {
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
-    "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad pool", plain=False),
+    "htcondor.ads": Room(EVERYWHERE, "anybody", "common facts pilotad pool", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
     "htcondor.pool": Room(
         POOL,

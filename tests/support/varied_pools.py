@@ -22,8 +22,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.values import curve_text
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.billing import Billing
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
+from drainwise.pool.facts import Account, Closure, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.reclaim.counted_demand import UntakenRoom
 from drainwise.reclaim.decide.decision import make_plan

@@ -13,9 +13,8 @@ from drainwise.journal.entries import order_event, part_event, withdrawal_event
 from drainwise.journal.event import Outcome
 from drainwise.journal.file import Journal
 from drainwise.pilotad.partial_return import PartialReturn
-from drainwise.pool.abilities import LendsParts
+from drainwise.pool.abilities import KeepsRooms, LendsParts
 from drainwise.pool.facts import Pool
-from drainwise.pool.kept_room import KeepsRooms
 from drainwise.reclaim.plan import Order, Plan, Withdrawal, still_asked
 
 LOOK_AGAIN = 60

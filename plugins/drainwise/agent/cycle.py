@@ -21,8 +21,7 @@ from drainwise.journal.entries import decision_event, followup_event
 from drainwise.journal.event import Event, Kind, Outcome, number
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory, Noted, ended_events
-from drainwise.pool.abilities import TellsEnded
-from drainwise.pool.closing import ClosesNodes, Closing
+from drainwise.pool.abilities import ClosesNodes, Closing, TellsEnded
 from drainwise.pool.facts import Pool, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan

@@ -167,16 +167,12 @@ def table_of(kind: Kind[T], expected: str = "a table", name: Kind[str] | None = 
                     name.read(key)
             return {key: kind.read(one) for key, one in value.items()}
         except ValueError:  # only then its place is looked for
-            for key in value if name is not None else ():
-                _part(shown(key), key, name or anything())
+            if name is not None:
+                for key in value:
+                    _part(shown(key), key, name)
             return {key: _part(str(key), one, kind) for key, one in value.items()}
 
     return Kind(expected, read)
-
-
-def anything() -> Kind[Any]:
-    """Return the kind of values that are read elsewhere."""
-    return checked("a value", lambda _: True)
 
 
 def _part(key: str, value: object, kind: Kind[T]) -> T:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from drainwise.doctor.facts import CLONE, MachineFacts
+from drainwise.facts.units import duration
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding, first_few, judged, to_mend
 from drainwise.pool.notices import UNKNOWN, counted
 
 TOPICS = ("role", "installed", "rendered", "in force", "running", "allowed", "fresh", "versions")
 """What is judged, in the order in which it is mended."""
 
-_DAY, _HOUR, _MINUTE = 86400, 3600, 60
 _SHOWN = 3
 _NODE_ROLES = frozenset({"execute", "node"})
 _INSTALL = "scripts/package deb   (docs/install.md), or: drainwise install --library /usr/share/drainwise"
@@ -78,11 +78,10 @@ def _rendered(facts: MachineFacts) -> Iterator[Finding]:
     if not files:
         yield Finding(OK, "rendered", "no rendered files here")
         return
-    origins, versions = (
-        _each(one.origin for one in sound),
-        _each(one.version or "a version that does not say itself" for one in sound),
-    )
-    yield Finding(OK, "rendered", f"{_files(len(sound))} from {origins}, by {versions}")
+    origins = _each(one.origin for one in sound)
+    versions = _each(one.version or "a version that does not say itself" for one in sound)
+    number = f"{len(sound)} file{'' if len(sound) == 1 else 's'}"
+    yield Finding(OK, "rendered", f"{number} from {origins}, by {versions}")
     for file in (one for one in files if one.fault):
         severity = DANGEROUS if file.is_dangerous else MISSING
         yield Finding(severity, "rendered", f"{file.path}: {file.fault}", file.command or f"ls -l {file.path}")
@@ -114,7 +113,7 @@ def _in_force(facts: MachineFacts) -> Iterator[Finding]:
 
 
 def _running(facts: MachineFacts) -> Iterator[Finding]:
-    running = ", ".join(f"{one.name} for {_age(one.age)}" for one in facts.running)
+    running = ", ".join(f"{one.name} for {duration(one.age)}" for one in facts.running)
     yield Finding(OK, "running", running or "no daemons here")
     names = {one.name for one in facts.running}
     for one in facts.batch:
@@ -157,13 +156,13 @@ def _fresh(facts: MachineFacts) -> Iterator[Finding]:
         where = "nodes" if one.whole else "this node"
         if one.nodes:
             newest = min((node.silence for node in one.nodes if node.silence is not None), default=None)
-            last = "none ever" if newest is None else f"the last {_age(newest)} ago"
+            last = "none ever" if newest is None else f"the last {duration(newest)} ago"
             yield Finding(OK, "fresh", f"{where}: {len(one.nodes) - len(silent)} of {len(one.nodes)} publish, {last}")
         if silent and one.in_force is not False and one.stale_after is not None:
             why = f"silent: {first_few(silent, _SHOWN)}"
             line = f"drainwise check {one.system}"
             if all(node.silence is None for node in one.nodes if node.name in silent):
-                why += f" (never published: a node does with its first update, within {_age(one.update)})"
+                why += f" (never published: a node does with its first update, within {duration(one.update)})"
                 line = f"sleep {one.update}; {line}   # only if it was enabled just now; else at once"
             elsewhere = [name for name in silent if name.partition(".")[0] != facts.host.partition(".")[0]]
             if elsewhere:
@@ -189,20 +188,9 @@ def _versions(facts: MachineFacts) -> Iterator[Finding]:
     yield Finding(OK, "versions", why, "install one version on all machines, in any order: docs/install.md")
 
 
-def _files(number: int) -> str:
-    return f"{number} file{'' if number == 1 else 's'}"
-
-
 def _each(values: Iterable[str]) -> str:
     """Return what there is, each once, the most frequent first."""
     return ", ".join(value for value, _ in sorted(Counter(values).items(), key=lambda row: (-row[1], row[0]))) or "none"
-
-
-def _age(seconds: int) -> str:
-    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds // unit} {letter}"
-    return f"{seconds} s"
 
 
 _RULES = (_role, _installed, _rendered, _in_force, _running, _allowed, _fresh, _versions)

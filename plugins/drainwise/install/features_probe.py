@@ -107,11 +107,7 @@ def judge_server(url: str, facts: FeatureServerFacts, now: float) -> Iterator[Fi
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         why = "without https whoever sees the packets can read the jobs' tokens"
         yield Finding(DANGEROUS, WHAT, why, f"url = https{url[len('http') :]}", url)
-    yield Finding(OK, WHAT, f"it answers{_by(facts.program)}", value=url)
-
-
-def _by(program: str) -> str:
-    return f", as {program}" if program else ""
+    yield Finding(OK, WHAT, f"it answers, as {facts.program}" if facts.program else "it answers", value=url)
 
 
 def _mended(code: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -88,19 +89,18 @@ def site_kinds(site: SiteConfig) -> tuple[tuple[str, tuple[tuple[str, object], .
     )
 
 
+_SETTINGS = {
+    "wall_limit": "wall_limit_secs",
+    "cpu_limit_per_core": "cpu_limit_secs_per_core",
+    "max_swap": "max_swap_bytes",
+    "scratch_limit": "scratch_limit_bytes",
+}
+"""The keys of the node's settings that are called otherwise than in the site file."""
+
+
 def _facts(facts: NodeFacts) -> tuple[tuple[str, object], ...]:
-    values = (
-        ("hs06", facts.hs06),
-        ("hs23", facts.hs23),
-        ("cpufactor_lrms", facts.cpufactor_lrms),
-        ("wall_limit_secs", facts.wall_limit),
-        ("cpu_limit_secs_per_core", facts.cpu_limit_per_core),
-        ("max_swap_bytes", facts.max_swap),
-        ("scratch_limit_bytes", facts.scratch_limit),
-        ("jobslots", facts.jobslots),
-        ("shutdown_command", facts.shutdown_command),
-    )
-    return tuple((key, value) for key, value in values if value is not None)
+    values = {_SETTINGS.get(one.name, one.name): getattr(facts, one.name) for one in fields(NodeFacts)}
+    return tuple((key, value) for key, value in values.items() if value is not None)
 
 
 UNIT = "/etc/systemd/system/drainwise-agent.service"

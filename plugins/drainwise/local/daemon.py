@@ -22,7 +22,7 @@ from drainwise.local.returned import acknowledged, owed_by_node, returned_parts
 from drainwise.local.schedule import choose_starts, holdings
 from drainwise.local.store import LEASES, DaemonStore
 from drainwise.local.wake import Sleeper
-from drainwise.node.settings_file import SettingsFile
+from drainwise.node.settings import SettingsFile
 from drainwise.pilotad.partial_return import ReturnedPart
 
 SHUTDOWN = "shutdowntime"

@@ -23,8 +23,7 @@ from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.store import DaemonStore
 from drainwise.local.wake import Sleeper
 from drainwise.node.job_features import host_facts
-from drainwise.node.settings import NodeSettings
-from drainwise.node.settings_file import SettingsFile
+from drainwise.node.settings import NodeSettings, SettingsFile
 from drainwise.processes.process import Process, is_alive
 
 Say = Callable[[str], None]

@@ -58,9 +58,9 @@ def observation_in(text: object) -> Observation | None:
         return None
     whole, point, hundredths = parts[3].partition(".")
     ages = parts[6].split(",") if parts[6] else []
-    if not all(_is_number(one) for one in (parts[1], parts[2], whole, parts[4], parts[5], *ages)):
+    if not all(is_number(one) for one in (parts[1], parts[2], whole, parts[4], parts[5], *ages)):
         return None
-    if point and not _is_number(hundredths):
+    if point and not is_number(hundredths):
         return None
     at = int(parts[1])
     if not EARLIEST <= at <= LATEST or len(ages) > MOST_BEGINS or len(ages) > int(parts[2]):
@@ -88,5 +88,6 @@ def observed_report(seen: Observation, saved: int = 0, each: int = 0) -> PilotRe
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Decide whether a text is a whole number of at most ten digits."""
     return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS

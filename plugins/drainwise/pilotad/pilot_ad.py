@@ -8,15 +8,7 @@ Whatever the bytes are, a report comes out and nothing is raised. Tolerant where
 from __future__ import annotations
 
 from drainwise.common.local_file import replace_file
-from drainwise.pilotad.attributes import (
-    ATTRIBUTES,
-    CORE_SECONDS,
-    CORES,
-    PILOT_AD,
-    SCALE,
-    absolute,
-    scaled,
-)
+from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, PILOT_AD, SCALE, absolute, scaled
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import JobDirectory
 from drainwise.pilotad.values import READ, whole

@@ -9,21 +9,8 @@ from __future__ import annotations
 
 from drainwise.facts import fact
 from drainwise.facts.waste import at_least, at_most
-from drainwise.pilotad.attributes import (
-    ATTRIBUTES,
-    CORE_SECONDS,
-    CORES,
-    COUNT,
-    CURVE,
-    FLAG,
-    GLIDEIN_AD,
-    PILOT_AD,
-    PRIORITY,
-    PROCESSES,
-    SCALE,
-    TIME,
-)
-from drainwise.pilotad.values import sound_curve
+from drainwise.pilotad.attributes import ATTRIBUTES, CURVE, GLIDEIN_AD, PILOT_AD, PROCESSES, SCALE
+from drainwise.pilotad.values import PLAIN, sound_curve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -266,16 +253,7 @@ def _earlier(value: int | None, limit: int | None) -> int | None:
 
 
 _LARGEST_PLAIN = 1e30  # more than a file of a pilot can state
-_PLAIN = {
-    TIME: "int?",
-    CORES: "number?",
-    CORE_SECONDS: "number?",
-    FLAG: "bool?",
-    PRIORITY: "int?",
-    CURVE: "text?",
-    COUNT: "int?",
-}
-_KINDS = {"heartbeat": "int", "source": "text", **{row.field: _PLAIN[row.kind] for row in ATTRIBUTES}}
+_KINDS = {"heartbeat": "int", "source": "text", **{row.field: PLAIN[row.kind] for row in ATTRIBUTES}}
 PLAIN_KINDS: Mapping[str, str] = {field: _KINDS[field] for field in PilotReport.__match_args__}
 """The kind of each field as a plain value; `?`: or None."""
 _TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "number": (int, float), "bool": (bool,), "text": (str,)}

@@ -7,25 +7,7 @@ import posix
 from drainwise.common.local_file import replace_file
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
-from drainwise.pilotad.attributes import (
-    ATTRIBUTES,
-    CHECKPOINT_BY,
-    CHECKPOINT_DESIRED,
-    COUNT,
-    FLAG,
-    HELD_CORES,
-    PAYLOAD_DEADLINE,
-    PILOT_AD,
-    RETURN_BY,
-    RETURN_CHUNK,
-    RETURN_CORES,
-    RETURN_SEEN,
-    SITE_AD,
-    SITE_AD_RUN,
-    TIME,
-    USABLE_CORES,
-    VACATE_DESIRED,
-)
+from drainwise.pilotad.attributes import ATTRIBUTES, COUNT, FLAG, PILOT_AD, SITE_AD, SITE_AD_RUN, TIME
 from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.pilot_ad import known_values
 from drainwise.pilotad.safe_open import JobDirectory, open_dir, read_file
@@ -34,6 +16,19 @@ from drainwise.pilotad.values import READ
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+VACATE_DESIRED = "VACATE_DESIRED"
+PAYLOAD_DEADLINE = "PAYLOAD_DEADLINE"
+RETURN_CORES = "RETURN_CORES"
+"""How many cores the pilot is to have returned in all; see `partial_return`."""
+RETURN_BY = "RETURN_BY"
+RETURN_CHUNK = "RETURN_CHUNK"
+RETURN_SEEN = "RETURN_SEEN"
+CHECKPOINT_DESIRED = "CHECKPOINT_DESIRED"
+"""Whether the pilot is to save its work, if it can do so on demand; with each order."""
+CHECKPOINT_BY = "CHECKPOINT_BY"
+USABLE_CORES = "USABLE_CORES"
+HELD_CORES = "HELD_CORES"
 
 SITE_AD_LIMIT = 4096
 """Bytes the file may hold."""

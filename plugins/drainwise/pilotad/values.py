@@ -112,6 +112,18 @@ READ: dict[str, Callable[[bytes], float | str | None]] = {
 """For each kind, what reads the text of a value: True and False in any case; None for what is not sound."""
 
 
+PLAIN = {
+    TIME: "int?",
+    CORES: "number?",
+    CORE_SECONDS: "number?",
+    FLAG: "bool?",
+    PRIORITY: "int?",
+    CURVE: "text?",
+    COUNT: "int?",
+}
+"""For each kind, that of its plain value in JSON; `?`: or null."""
+
+
 def decimal_text(value: float) -> str:
     """Write `value` without exponent, with six decimals at most, none for a whole number."""
     return f"{value:.6f}".rstrip("0").rstrip(".")

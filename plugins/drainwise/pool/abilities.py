@@ -1,4 +1,4 @@
-"""What a batch system may be able to do besides: lend what pilots return, show the agent beside its own daemons."""
+"""What a batch system may be able to do beyond `Pool`: lend what pilots return, close nodes, keep room, show agents."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol, runtime_checkable
 
+from drainwise.facts.errors import PoolError
 from drainwise.pilotad.partial_return import PartialReturn
-from drainwise.pool.facts import Pilot
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.facts import Pilot, Snapshot
 
 
 @runtime_checkable
@@ -84,3 +86,72 @@ class ShowsAgent(Protocol):
 
     def show_agent(self, notice: AgentNotice) -> None:
         """Have it shown in place of an earlier notice of the same name. Raises PoolError when it is not taken."""
+
+
+PREFIX = "drainwise-"
+"""Begins the name of whatever a batch system closes nodes with for a request, before the request's own name."""
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Nodes that must be empty at `by` (UNIX s) and stay so. name: of the request; reason: for an administrator."""
+
+    name: str
+    nodes: frozenset[str]
+    by: int
+    reason: str
+
+
+def carried_out(answers: Iterable[tuple[str, object]]) -> list[str]:
+    """Return the sentences of what was done, each given with the answer: true, nothing to do, or why it failed.
+
+    Raises the first PoolError where nothing was done.
+    """
+    found = tuple(answers)
+    done = [words for words, answer in found if answer and not isinstance(answer, PoolError)]
+    faults = [answer for _, answer in found if isinstance(answer, PoolError)]
+    if faults and not done:
+        raise faults[0]
+    return done
+
+
+@runtime_checkable
+class ClosesNodes(Protocol):
+    """A pool that can close nodes; one without this method leaves that to the administrator, and a notice says so."""
+
+    def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:
+        """Have these nodes closed, and open again what was closed for requests that are not there any more.
+
+        A closed node starts no job from `by` on; where the batch system can, none before that would run beyond it.
+        snapshot: of this cycle, at `now` (UNIX s). Called in each acting cycle as long as there are such requests, and
+        until what was closed for them is open again: what is done already is not done twice. Returns a sentence for
+        each thing that was done now, or that could not be. Raises PoolError when nothing can be found out.
+        """
+
+
+@dataclass(frozen=True)
+class KeptRoom:
+    """Room on a `place` of a `node` that no pilot makes alone, kept until `until` (UNIX s) at most.
+
+    pilots: how many make it. least: of everything the least that one of the jobs needs for which the room is; total:
+    what they need together.
+    """
+
+    place: str
+    node: str
+    pilots: int
+    until: int
+    least: Amounts
+    total: Amounts
+
+
+@runtime_checkable
+class KeepsRooms(Protocol):
+    """A pool whose scheduler would give the first piece to a smaller job, and that can be kept from it."""
+
+    def keep_room(self, room: KeptRoom) -> None:
+        """Let jobs that ask for less than `least` start there only beside `total`, until the ordered pilots have left.
+
+        Called before the orders of these pilots; it replaces what was kept on that place. Running jobs are not touched.
+        Raises PoolError when the room is not kept: the orders are given all the same.
+        """

@@ -13,7 +13,6 @@ from drainwise.facts.clients import PAPER
 from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts, sum_of
-from drainwise.pool.closures import Closure
 from drainwise.pool.identity import PilotIdentity
 from drainwise.pool.job_kinds import JobKind, Place
 
@@ -155,6 +154,20 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Closure:
+    """Nodes on which nothing may run from `start` to `end` (UNIX s; None: for good), as the batch system plans it.
+
+    name: by which the batch system knows it; places: the nodes; reason: what it is, for an administrator.
+    """
+
+    name: str
+    places: frozenset[str]
+    start: int
+    end: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """One consistent answer of the batch system, taken at `taken` (UNIX seconds).
 
@@ -198,7 +211,7 @@ class Ending:
 
 
 class Pool(Protocol):
-    """The whole of what the agent may do to a batch system; one that can close nodes is `closing.ClosesNodes`, too."""
+    """The whole of what the agent may do to a batch system; what some can do beyond it stands in `abilities`."""
 
     def snapshot(self, now: int) -> Snapshot:
         """Return who runs what, who is owed what, who waits.

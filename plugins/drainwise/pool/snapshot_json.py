@@ -17,14 +17,13 @@ from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any
 
-from drainwise.facts.clients import PAPER, PROFILES
+from drainwise.facts.clients import PROFILES
 from drainwise.facts.errors import UsageError
 from drainwise.pilotad.observation import Observation, observation_in, observation_text
 from drainwise.pilotad.report import PLAIN_KINDS, PilotReport, as_plain, from_checked
 from drainwise.pool.amounts import PLAIN, Amounts
 from drainwise.pool.checked_json import checked, checked_object, checker
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
+from drainwise.pool.facts import Account, Closure, Piece, Pilot, Snapshot
 from drainwise.pool.identity import FORMER, LONGEST, PilotIdentity, as_values, identity_of
 from drainwise.pool.job_kinds import JobKind, Place
 
@@ -46,12 +45,13 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 class _Form:
     """How facts of one class are written: all fields, in their order, but for some that are not saved.
 
-    absent: fields that are not written where they have that value, so that other snapshots are as they were.
+    absent: fields that are not written where they have their default, so that other snapshots are as they were.
     """
 
-    def __init__(self, facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | None = None) -> None:
-        self._facts, self._absent = facts, absent or {}
+    def __init__(self, facts: type[Any], unsaved: str = "", absent: str = "") -> None:
+        self._facts = facts
         self._defaults = {one.name: one.default for one in fields(facts) if one.default is not MISSING}
+        self._absent = self.usual(absent)
         self.kinds: dict[str, str] = {}
         self._readers: dict[str, _Reader] = {}
         for one in fields(facts):
@@ -63,6 +63,10 @@ class _Form:
                 if reader is not None:
                     self._readers[one.name] = reader
         self._values = checker(self.kinds)
+
+    def usual(self, names: str) -> dict[str, object]:
+        """Return these fields as plain values, each with its default."""
+        return {name: _plain(self._defaults[name]) for name in names.split()}
 
     def plain(self, facts: object) -> dict[str, object]:
         """Return facts as plain values."""
@@ -93,10 +97,6 @@ def _plain(value: Any) -> Any:
     if kind is tuple:
         return [_plain(one) for one in value]
     return _PLAIN[kind](value) if kind in _PLAIN else value
-
-
-def _amounts_as_json(amounts: Amounts) -> dict[str, object]:
-    return {**{name: getattr(amounts, name) for name in PLAIN}, "others": dict(amounts.others)}
 
 
 def _amounts(value: object, where: str, name: str) -> Amounts:
@@ -163,7 +163,7 @@ _READERS: dict[str, _Reader] = {
 }
 """What makes a field of a checked value, by the field's type, else by its name: of the value, whose it is, the name."""
 _PLAIN: dict[type, Callable[[Any], Any]] = {
-    Amounts: _amounts_as_json,
+    Amounts: lambda one: {**{name: getattr(one, name) for name in PLAIN}, "others": dict(one.others)},
     PilotReport: as_plain,
     PilotIdentity: as_values,
     Observation: observation_text,
@@ -173,7 +173,7 @@ _amounts_values = checker({**dict.fromkeys(PLAIN, "int"), "others": "object"})
 _report_values = checker(PLAIN_KINDS)
 
 
-def _form(facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | None = None) -> _Form:
+def _form(facts: type[Any], unsaved: str = "", absent: str = "") -> _Form:
     form = _Form(facts, unsaved, absent)
     _PLAIN[facts], _READERS[f"tuple[{facts.__name__}, ...]"] = form.plain, _each(form.read)
     return form
@@ -181,35 +181,20 @@ def _form(facts: type[Any], unsaved: str = "", absent: Mapping[str, object] | No
 
 _form(Piece)
 # What is the agent's own is not saved.
-_AS_WITHOUT = {
-    "seen": None,
-    "identity": None,
-    "returned": 0,
-    "can_return": 0,
-    "asked": 0,
-    "saved": None,
-    "next_save": None,
-    "lead": None,
-    "billed": None,
-}
+_AS_WITHOUT = "seen identity returned can_return asked saved next_save lead billed"
 _PILOT = _form(Pilot, "heard unanswered reserved traits min_age", _AS_WITHOUT)
 _ACCOUNT = _form(Account)
-_form(JobKind, "barred at", {"planned": []})
+_form(JobKind, "barred at", "planned")
 _form(Place)
 _form(Closure)
 _SNAPSHOT = _form(Snapshot, "versions")
-_SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
-_SINCE_6: dict[str, object] = {"client": PAPER.name}
-_SINCE_5: dict[str, object] = {"pieces": [], **_SINCE_6}
-_SINCE_4: dict[str, object] = {"place": "", "holds": None, **_SINCE_5}
-_NO_KINDS: dict[str, object] = {"kinds": None, "places": [], "closures": []}
-_ADDED: dict[int, tuple[dict[str, object], ...]] = {
-    1: ({"notices": [], **_NO_KINDS}, {"cannot": "", "vacate": None, **_SINCE_4}, _SINCE_2),
-    2: (_NO_KINDS, _SINCE_4, {}),
-    3: (_NO_KINDS, _SINCE_4, {}),
-    4: ({}, _SINCE_5, {}),
-    5: ({}, _SINCE_6, {}),
-    VERSION: ({}, {}, {}),
+_ADDED = {
+    1: ("notices kinds places closures", "cannot vacate place holds pieces client", "cores_share cores_running"),
+    2: ("kinds places closures", "place holds pieces client", ""),
+    3: ("kinds places closures", "place holds pieces client", ""),
+    4: ("", "pieces client", ""),
+    5: ("", "client", ""),
+    VERSION: ("", "", ""),
 }
 """What a version has not got: the snapshot, each pilot, each account."""
 
@@ -228,7 +213,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
     import hashlib  # noqa: PLC0415 - who only looks starts without it
 
     parts, plain = attrgetter(*PLAIN, "others"), ("text", "int", "bool")
-    told = [name for name, kind in _PILOT.kinds.items() if kind.startswith(plain) and name not in _AS_WITHOUT]
+    told = [name for name, kind in _PILOT.kinds.items() if kind.startswith(plain) and name not in _AS_WITHOUT.split()]
     facts, said = attrgetter(*told), attrgetter(*PLAIN_KINDS)
     pilots = [
         (
@@ -263,7 +248,8 @@ def snapshot_from_json(value: object) -> Snapshot:
         raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 to {VERSION}")
     whole = {name: part for name, part in value.items() if name not in {"format", "version"}}
     whole = _renamed(whole) if version < 3 else whole
-    of_snapshot, of_pilots, of_accounts = _ADDED[version]
+    forms = zip((_SNAPSHOT, _PILOT, _ACCOUNT), _ADDED[version])
+    of_snapshot, of_pilots, of_accounts = (form.usual(names) for form, names in forms)
     whole = {**whole, **of_snapshot} if not of_snapshot.keys() & whole.keys() else whole
     for name, added in (("pilots", of_pilots), ("accounts", of_accounts)):
         if added and isinstance(whole.get(name), list):

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from drainwise.facts.units import CORE_H
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import RoomFor
-from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.candidates import Candidate, Candidates, in_words
 from drainwise.reclaim.choose.problem import Whole
 from drainwise.reclaim.counted_demand import Paused, Unplaced

@@ -23,11 +23,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.amounts import PLAIN, Amounts, amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.free_cores import whole_cores
 from drainwise.pool.job_kinds import JobKind, Place, RoomFor
-from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
 from drainwise.reclaim.choose.problem import (
     CORES,

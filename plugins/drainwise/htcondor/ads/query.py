@@ -14,13 +14,17 @@ import importlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from drainwise.facts.errors import PoolUnreachable, UsageError
-from drainwise.htcondor.ads.values import Ad
+from drainwise.common.bounded_call import each_within
+from drainwise.facts.errors import PoolError, PoolUnreachable, UsageError
+from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, shown
+
+T = TypeVar("T")
 
 COLLECTOR = "the collector (COLLECTOR_HOST of HTCondor's configuration)"
 """The name of the pool's collector in a message."""
@@ -67,6 +71,32 @@ class _Bindings:
 
 classad2: Any = _Bindings("classad2")
 htcondor2: Any = _Bindings("htcondor2")
+
+
+def located(ad: Ad) -> Any:
+    """Return the ClassAd by which the bindings reach the daemon of this ad, as DAEMON_ADDRESS was queried of it."""
+    return classad2.ClassAd({name: ad[name] for name in DAEMON_ADDRESS if ad.get(name) is not None})
+
+
+def each_access_point(
+    schedds: Mapping[str, Ad], question: Callable[[str, Any], T], seconds: float, at_once: int
+) -> Generator[tuple[str, T | str], None, None]:
+    """Yield the name of each access point with what it answers, or with why it does not; as it comes.
+
+    schedds: their ads by name, as of `located`. question: asks one, given by its name and as the bindings have it, in a
+    process of its own for so many seconds, as the bindings may hang. Whoever stops early closes it.
+    """
+
+    def ask(name: str) -> T:
+        try:
+            return question(name, htcondor2.Schedd(located(schedds[name])))
+        except (htcondor2.HTCondorException, KeyError, TypeError, ValueError) as fault:
+            raise PoolUnreachable(f"it does not answer: {fault}") from None
+
+    names = sorted(schedds)
+    with closing(each_within(seconds, (partial(ask, name) for name in names), "it", at_once)) as answers:
+        for place, answer in answers:
+            yield names[place], shown(str(answer)) if isinstance(answer, PoolError) else answer
 
 
 def queried(who: Any, name: str, kind: object, constraint: str | None, attributes: Sequence[str]) -> Iterable[Any]:

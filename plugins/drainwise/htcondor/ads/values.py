@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from drainwise.pilotad.values import unix_time
 from drainwise.pool.amounts import Amounts, amounts
+from drainwise.pool.finding import first_few
 
 Ad = Mapping[str, object]
 
@@ -70,9 +71,7 @@ def shown(value: object) -> str:
 
 def named(names: Iterable[str], most: int = _NAMES) -> str:
     """Write some names for a sentence: the first few of them and how many more there are."""
-    found = sorted(names)
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return ", ".join(map(shown, found[:most])) + more
+    return first_few(list(map(shown, sorted(names))), most)
 
 
 def text(ad: Ad, name: str) -> str | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from drainwise.common.printable import one_line
-from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, job_needs, named, number, odd_number, shown, text
+from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, named, number, odd_number, shown, text
 from drainwise.pool.amounts import Amounts, amounts
 from drainwise.pool.job_kinds import JobKind, Place, kind_name, merged
 
@@ -246,9 +246,6 @@ def _parts_that_may_run(submitters: Iterable[Ad], schedds: Iterable[Ad]) -> dict
     return parts
 
 
-# A schedd groups its jobs by the attributes that it is asked for, and by all that these refer to (QueryOpt.GroupBy):
-# one ad for all jobs that are alike. Its autoclusters would count the running jobs and the held ones, too.
-#
 # A job names concurrency limits and how much of each it takes (`ConcurrencyLimits = "db:2, sw.license"`). The
 # configuration of the negotiator has the largest sum of each (`DB_LIMIT`), and each slot shows what its job takes.
 
@@ -356,52 +353,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
-
-
-UNIVERSES = (5, 10, 13)
-"""Vanilla (container and docker, too), java, vm: what starts in a slot by itself."""
-
-IDLE = (
-    f"JobStatus == 1 && ({' || '.join(f'JobUniverse == {number}' for number in UNIVERSES)})"
-    ' && Managed =!= "External" && (JobCoolDownExpiration > time()) =!= true'
-)
-"""The jobs that a schedd would run now: not those that a job router has taken, whose routed copies count, and not those
-that cool down."""
-
-JOB_ATTRIBUTES = (
-    *("JobStatus", "JobUniverse", "JobPrio", "Owner", "User", "AccountingGroup", "ConcurrencyLimits", "DeferralTime"),
-    *("Requirements", "RequireGPUs", "RequestCpus", "RequestMemory", "RequestDisk"),
-)
-COUNTED = ("JobIds", "JobCount", "Id", "JobStatus", "JobPrio")
-"""What tells one group from the others and says nothing of where it could run."""
-
-_FIRST = re.compile(r"(\d{1,12})\.(\d{1,12})")
-_SOON = 600  # s; a job that may start before then is waited for
-
-
-def idle_jobs(schedd: str, value_of: Callable[[str], object], names: Collection[str], now: float) -> IdleJobs | None:
-    """Return the jobs of one group; None for one of which nothing could start at `now` (UNIX s), or that is no group.
-
-    value_of: the evaluated value of an attribute of the group, None where it has none. names: the pool's countables.
-    """
-    jobs, owner = value_of("JobCount"), value_of("Owner")
-    if type(jobs) is not int or not 0 < jobs <= LARGEST_POOL or not isinstance(owner, str):
-        return None
-    start = value_of("DeferralTime")
-    if (type(start) is int or type(start) is float) and start > now + _SOON:
-        return None
-    group, user, priority = value_of("AccountingGroup"), value_of("User"), value_of("JobPrio")
-    submitter = group if isinstance(group, str) and group else owner
-    if "@" not in submitter and isinstance(user, str):
-        submitter += f"@{user.rpartition('@')[2]}"
-    ids = value_of("JobIds")
-    first = _FIRST.match(ids) if isinstance(ids, str) else None
-    return IdleJobs(
-        schedd=schedd,
-        submitter=submitter,
-        jobs=jobs,
-        needs=job_needs(value_of, names),
-        priority=priority if type(priority) is int else 0,
-        first=(int(first[1]), int(first[2])) if first else (0, 0),
-        limits=limits_taken(value_of("ConcurrencyLimits")),
-    )

@@ -179,12 +179,15 @@ def _read(ad: Any, names: Sequence[str]) -> PlaceAd | None:
     return PlaceAd(ad, row, Place(name, machine, "", free, total, divisible), moment(plain, "LastHeardFrom"))
 
 
-def as_if_empty(place: PlaceAd, names: Sequence[str]) -> Any:
-    """Return the ClassAd of a place, as if nothing ran there."""
+def as_if_empty(place: PlaceAd, names: Sequence[str], ignored: Iterable[str] = ()) -> Any:
+    """Return the ClassAd of a place, as if nothing ran there, and without what its class does not tell apart."""
     for amount in (*AMOUNTS, *names):
         value = place.row.get(amount.lower())
         if type(value) in {int, float}:
             place.ad[amount] = value
+    for name in ignored:
+        if name in place.ad:
+            del place.ad[name]
     return place.ad
 
 

@@ -15,7 +15,7 @@ from drainwise.facts.errors import RefusedFile
 from drainwise.htcondor.node import sandbox
 from drainwise.node.ad_text import literals, string
 from drainwise.node.hook import read_bounded
-from drainwise.pilotad.safe_open import owner_of, reason_of
+from drainwise.pilotad.safe_open import open_dir, reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _SLOT_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@
 _JOB_ID = _SLOT_NAME + "#:+/"
 _LONGEST, _TOO_LARGE = 255, 10**12
 _IDENTITY = ("Name", "GlobalJobId", "Cpus", "JobStart")
-_DIRECTORY = posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _MOST_CORES = 4096  # of one slot: before 25.4 a user can write any number there, and sums over slots would show it
 _PROC_LIMIT = 1 << 16  # bytes; a starter's command line is short
 
@@ -107,25 +106,12 @@ def _found(directory: int, ad: str) -> tuple[str, str, int, int | None] | None:
         raise RefusedFile(reason_of(error)) from error
 
 
-def _open_owned(name: str, below: int) -> tuple[int, int]:
-    """Open a directory in a place of the daemon's; return its descriptor and owner. Raises RefusedFile."""
-    try:
-        descriptor = posix.open(name, _DIRECTORY, dir_fd=below)
-    except OSError as error:
-        raise RefusedFile(reason_of(error)) from error
-    try:
-        return descriptor, owner_of(descriptor, below)
-    except RefusedFile:
-        posix.close(descriptor)
-        raise
-
-
 def _since_25_4(directory: int, pid: str) -> JobSandbox | None:
     found = _found(directory, f"{sandbox.ADS}/{sandbox.UPDATE_AD}")
     if found is None:
         return None
-    scratch, uid = _open_owned(sandbox.SCRATCH, directory)
-    return JobSandbox(scratch, uid, *found, int(pid))
+    scratch = open_dir(sandbox.SCRATCH, directory)
+    return JobSandbox(scratch, posix.fstat(scratch).st_uid, *found, int(pid))
 
 
 def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: frozenset[str]) -> JobSandbox | None:
@@ -138,8 +124,8 @@ def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: froz
 
 def open_job_directory(execute: int, name: str, startd: int, children: frozenset[str]) -> JobSandbox | None:
     """Open the job in `dir_<pid>` below the open $(EXECUTE); None without a job of ours (yet). Raises RefusedFile."""
-    directory, uid = _open_owned(name, execute)
-    found, pid = None, name[len("dir_") :]
+    directory = open_dir(name, execute)
+    found, uid, pid = None, posix.fstat(directory).st_uid, name[len("dir_") :]
     try:
         if uid == posix.geteuid():  # nobody else can have put anything into it
             try:

@@ -19,6 +19,7 @@ from drainwise.htcondor.node.cron_state import kept_lines, replace_file
 from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import say
 from drainwise.pilotad.attributes import REPORTED_BY
+from drainwise.pilotad.observation import is_number
 from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart, acknowledgement, returned_part
 
 TYPE_CHECKING = False
@@ -44,7 +45,6 @@ _LENT_MEMORY = (
     "PilotLentMemory = ifThenElse(MY.PilotLentCpus > 0 && isInteger(MY.PilotReturnedMemory),"
     " max({0, min({MY.PilotReturnedMemory, MY.Memory * MY.PilotLentCpus / MY.Cpus})}), 0)"
 )
-_MOST_DIGITS = 10
 _LOOKS = 2  # in a row at which a job must have worked on more than it kept
 
 
@@ -57,7 +57,7 @@ class OwnersRecord:
     def __init__(self, file: str, age: int = 0) -> None:
         self._file, self.age = file, age
         rows = [line.split(" ") for line in kept_lines(file) or ()]
-        self._before = {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and all(map(_is_number, row))}
+        self._before = {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and all(map(is_number, row))}
         self._since = dict(self._before)
 
     def since(self, job: JobSandbox, seen: SeenJob | None, now: int) -> int | None:
@@ -134,7 +134,7 @@ def asked_of(run: str, value: str) -> PartialReturn | None:
     """Return what stands for a run in the text of PILOT_RETURN, the last of several entries; None for nothing."""
     for word in reversed(value.split()):
         name, _, figures = word.rpartition("=")
-        numbers = [int(one) for one in figures.split(":") if _is_number(one)]
+        numbers = [int(one) for one in figures.split(":") if is_number(one)]
         if name == run and len(numbers) == 3:
             cores, by, chunk = numbers
             return PartialReturn(cores, by or None, max(1, chunk))
@@ -144,8 +144,4 @@ def asked_of(run: str, value: str) -> PartialReturn | None:
 def _numbers(raw: str) -> Iterator[int]:
     """Yield the whole numbers of a list as ClassAds write it; what is none (a job that states nothing) counts as 0."""
     for word in raw.strip("{} \t").split(","):
-        yield int(word) if _is_number(word.strip()) else 0
-
-
-def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS
+        yield int(word) if is_number(word.strip()) else 0

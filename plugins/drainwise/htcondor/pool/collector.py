@@ -1,16 +1,19 @@
-"""Ask a pool's collector, or one startd, for ads: only the attributes that are used, as plain values.
+"""Ask a pool's collector, or one startd, for ads: only the attributes that are used, as plain values; and for rights.
 
 To be imported and called in a process that ends after one question (`bounded_call.within`): the bindings may hang.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from importlib import import_module
 from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable, RightsRefused, RunEnded
+from drainwise.htcondor import node as names
 from drainwise.htcondor.ads.query import (
     COLLECTOR,
     Bundle,
@@ -24,26 +27,8 @@ from drainwise.htcondor.ads.query import (
     unpacked,
 )
 from drainwise.htcondor.ads.values import BACKFILL, CLOCK, DAEMON_ADDRESS, STARTD_START, Ad, Others, resources_of, text
-from drainwise.htcondor.node import (
-    CLAIM_VACATE,
-    CLIENT,
-    CRON_HEARTBEAT,
-    CRON_VERSION,
-    HOOK_RAN,
-    HOOKS_SINCE,
-    LENDS_NO_MORE,
-    ORDERS,
-    ORDERS_SINCE,
-    RETURN_ASKED,
-    RETURNED_AGE,
-    RETURNED_AT,
-    RETURNED_BY,
-    SECOND_SLOT,
-    UPDATE_INTERVAL,
-    WALL_LIMIT,
-)
 from drainwise.htcondor.pool import endings
-from drainwise.htcondor.pool.order_rights import rights_at
+from drainwise.htcondor.pool.knobs import TRIAL_KNOB
 from drainwise.htcondor.pool.startds import collector_start
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, STANDING
 from drainwise.pool.abilities import AgentNotice
@@ -58,8 +43,9 @@ SLOTS = "Cpus > 0"
 SLOT_ATTRIBUTES = (
     *("MyType", "Name", "Machine", "State", "Activity", "Cpus", "Memory", "Disk", "SlotWeight", "PartitionableSlot"),
     *(BACKFILL, "Offline", "LastHeardFrom", "GlobalJobId", "JobStart", "AccountingGroup", "RemoteUser", "RemoteOwner"),
-    *("RetirementTimeRemaining", ORDERS, STARTD_START, ORDERS_SINCE, CLAIM_VACATE, CLIENT, WALL_LIMIT, HEARTBEAT),
-    *(STANDING, OBSERVATION, HOOK_RAN, RETURNED_BY, RETURNED_AT, RETURN_ASKED, LENDS_NO_MORE),
+    *("RetirementTimeRemaining", STARTD_START, HEARTBEAT, STANDING, OBSERVATION),
+    *(names.ORDERS, names.ORDERS_SINCE, names.CLAIM_VACATE, names.CLIENT, names.WALL_LIMIT, names.HOOK_RAN),
+    *(names.RETURNED_BY, names.RETURNED_AT, names.RETURN_ASKED, names.LENDS_NO_MORE),
     *(attribute.published for attribute in ATTRIBUTES),
 )
 # Most slots are dynamic: the collector evaluates no more than the first term for them.
@@ -69,7 +55,8 @@ MACHINES = "DynamicSlot =!= true && (PartitionableSlot =?= true || SlotID =?= 1)
 MACHINE_ATTRIBUTES = (
     *("MyType", "Name", "Machine", "TotalSlotCpus", "DaemonStartTime", "LastHeardFrom", "NumDynamicSlots"),
     *("ChildDSlotId", "MachineResources", "DrainReason", "MyAddress"),
-    *(UPDATE_INTERVAL, HOOKS_SINCE, SECOND_SLOT, RETURNED_AGE, CRON_VERSION, CRON_HEARTBEAT, CLOCK),
+    *(names.UPDATE_INTERVAL, names.HOOKS_SINCE, names.SECOND_SLOT, names.RETURNED_AGE, CLOCK),
+    *(names.CRON_VERSION, names.CRON_HEARTBEAT),
 )
 """MyType is sent in any case."""
 ACCOUNTING_ATTRIBUTES = (
@@ -198,7 +185,7 @@ def machine_address(machine: str) -> str:
 
 def slots_with_orders() -> list[Ad]:
     """Return the nodes that have orders, with their runs. Raises PoolUnreachable."""
-    constraint = f'isString({ORDERS}) && {ORDERS} != ""'
+    constraint = f'isString({names.ORDERS}) && {names.ORDERS} != ""'
     return query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, endings.PLACE_ATTRIBUTES)
 
 
@@ -263,3 +250,81 @@ def startd_expression(address: str, slot: str, name: str) -> str | None:
     startd = htcondor2.Collector(classad2.ClassAd({"MyAddress": address}))
     ads = queried(startd, f"the startd at {address}", htcondor2.AdType.Startd, f"Name == {quoted(slot)}", (name,))
     return next((str(ad.lookup(name)) for ad in ads if name in ad), None)
+
+
+_SET, _LEVEL = "DC_CONFIG_RUNTIME", "ADMINISTRATOR"  # the command of an order, and the level that it is held to
+_TOKENS, _MACHINES_TOKENS = "SEC_TOKEN_DIRECTORY", "SEC_TOKEN_SYSTEM_DIRECTORY"
+
+
+@dataclass(frozen=True)
+class OrderRights:
+    """Our identity by a daemon ("" when it knows none), and whether it gives that the level which is needed."""
+
+    identity: str
+    allowed: bool
+
+
+def rights_at(address: str, command: str = _SET, level: str = _LEVEL) -> OrderRights:
+    """Ask a daemon, a startd about an order by default; nothing is changed there.
+
+    Since HTCondor 24 the bindings show root's own tokens and not those of the machine, and without any they come by
+    the pool's password, as a name that nodes of 23.x do not know. So root shows the machine's tokens from then on, if
+    the configuration names no others, unless they are refused. They come first: what is refused stands in the log.
+    """
+    if tokens := _machines_tokens():
+        before, htcondor2.param[_TOKENS] = htcondor2.param.get(_TOKENS), tokens
+        found = _asked(address, command, level)
+        if found.allowed:
+            return found
+        htcondor2.param[_TOKENS] = before or ""
+    return _asked(address, command, level)
+
+
+def is_order_taken(address: str) -> bool:
+    """Try whether the startd takes a value as it takes an order: of a knob that nothing reads, without a reconfig."""
+    try:
+        htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address}))[TRIAL_KNOB] = "True"
+    except htcondor2.HTCondorException:
+        return False
+    return True
+
+
+def _asked(address: str, command: str, level: str) -> OrderRights:
+    identity, _ = _identity(address, command)
+    at_level, allowed = _identity(address, level)
+    return OrderRights(at_level or identity, allowed)
+
+
+def _identity(address: str, what: str) -> tuple[str, bool]:
+    """Return as whom a startd knows the caller of a command or level, and whether it would be granted."""
+    try:
+        answer = _ping(address, what)
+    except htcondor2.HTCondorException:
+        return "", False
+    return str(answer.get("MyRemoteUserName") or ""), True
+
+
+def _ping(address: str, what: str) -> Mapping[str, object]:
+    """Return a daemon's answer to who asks for a command or level; raises HTCondorException when it refuses."""
+    answer: Mapping[str, object]
+    if hasattr(htcondor2, "ping"):
+        answer = htcondor2.ping(address, what)
+        return answer
+    # In the bindings of 24.0 only their first version has it; both are one library, with one configuration.
+    classad, htcondor = import_module("classad"), import_module("htcondor")
+    try:
+        answer = htcondor.SecMan().ping(classad.ClassAd({"MyAddress": address}), what)
+    except htcondor.HTCondorIOError as fault:
+        raise htcondor2.HTCondorException(str(fault)) from None
+    return answer
+
+
+def _machines_tokens() -> str:
+    """Return the directory of the machine's tokens, where this is root, has any there, and no other is configured."""
+    directory = str(htcondor2.param.get(_MACHINES_TOKENS) or "")
+    if os.geteuid() != 0 or htcondor2.param.get(_TOKENS) or not directory:
+        return ""
+    try:
+        return directory if any(not name.startswith(".") for name in os.listdir(directory)) else ""
+    except OSError:
+        return ""

@@ -22,11 +22,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
-from drainwise.common.bounded_call import BoundedCall, each_within
+from drainwise.common.bounded_call import BoundedCall
 from drainwise.facts.client_rules import ATTRIBUTE
-from drainwise.facts.errors import PoolError, PoolUnreachable
-from drainwise.htcondor.ads.query import COLLECTOR, classad2, htcondor2, literals, query
+from drainwise.facts.errors import PoolError
+from drainwise.htcondor.ads.query import COLLECTOR, each_access_point, htcondor2, literals, query
 from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text, whole
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules, PilotIdentity, identity_of
@@ -206,39 +207,37 @@ def _ask(
     _bound_memory()  # before the bindings are imported
     found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, None, (*DAEMON_ADDRESS, _RUNNING))
     schedds = {name: ad for ad in found if (name := text(ad, "Name")) is not None and number(ad, _RUNNING) != 0}
-    names = sorted(schedds)
     jobs: _Jobs = {}
     traits: dict[str, _Traits] = {}
     saved: dict[str, _Saved] = {}
     silent = {}
-    calls = [partial(_jobs_of, schedds[name], rules, attributes, since.get(name, 0)) for name in names]
-    with closing(each_within(seconds * _OF_ACCESS_POINTS, calls, "it", _AT_ONCE)) as answers:
-        for place, answer in answers:
-            if isinstance(answer, PoolError):
-                silent[names[place]] = shown(str(answer))
+
+    def question(name: str, schedd: Any) -> JobsTold:
+        return _jobs_of(schedd, rules, attributes, since.get(name, 0))
+
+    with closing(each_access_point(schedds, question, seconds * _OF_ACCESS_POINTS, _AT_ONCE)) as answers:
+        for name, answer in answers:
+            if isinstance(answer, str):
+                silent[name] = answer
             else:
                 jobs.update(answer.jobs)
                 traits.update(answer.traits)
                 saved.update(answer.saved)
-    yield JobsTold(jobs, traits, frozenset(names) - silent.keys(), silent, saved)
+    yield JobsTold(jobs, traits, frozenset(schedds) - silent.keys(), silent, saved)
 
 
-def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], since: int) -> JobsTold:
-    """Query one access point. Raises PoolUnreachable."""
+def _jobs_of(schedd: Any, rules: IdentityRules, attributes: tuple[str, ...], since: int) -> JobsTold:
+    """Query one access point."""
     found: dict[str, dict[str, object]] = defaultdict(dict)
-    try:
-        schedd = htcondor2.Schedd(classad2.ClassAd({name: address[name] for name in DAEMON_ADDRESS if name in address}))
-        # Of a job with anything else than short texts and numbers in a group, nothing of that group is told. The
-        # access point still tells of it where the scope asks, as nobody but itself sets what is of credentials.
-        own = (*OF_CREDENTIALS, *OF_SUBMITTERS)
-        for group in (OF_CREDENTIALS, (*OF_SUBMITTERS, *attributes)) if attributes else (own,):
-            for ad in schedd.query(constraint(group, since), ["GlobalJobId", *group]):
-                values = literals(ad, ("GlobalJobId", *group))
-                found[text(values, "GlobalJobId") or ""].update(values)
-        names = ("GlobalJobId", *CHECKPOINTS)
-        ads = [literals(ad, names) for ad in schedd.query(CHECKPOINTED, list(names))]
-    except (htcondor2.HTCondorException, KeyError, TypeError, ValueError) as fault:
-        raise PoolUnreachable(f"it does not answer: {fault}") from None
+    # Of a job with anything else than short texts and numbers in a group, nothing of that group is told. The
+    # access point still tells of it where the scope asks, as nobody but itself sets what is of credentials.
+    own = (*OF_CREDENTIALS, *OF_SUBMITTERS)
+    for group in (OF_CREDENTIALS, (*OF_SUBMITTERS, *attributes)) if attributes else (own,):
+        for ad in schedd.query(constraint(group, since), ["GlobalJobId", *group]):
+            values = literals(ad, ("GlobalJobId", *group))
+            found[text(values, "GlobalJobId") or ""].update(values)
+    names = ("GlobalJobId", *CHECKPOINTS)
+    ads = [literals(ad, names) for ad in schedd.query(CHECKPOINTED, list(names))]
     traits = {
         job: tuple((ATTRIBUTE + name, (value,)) for name in attributes if (value := first_text(values, (name,))))
         for job, values in found.items()

@@ -19,8 +19,8 @@ from drainwise.facts.errors import ActionRefused
 from drainwise.htcondor.node import ORDERS
 from drainwise.htcondor.node.order_list import ENDLESS, WITHDRAWN, deadline_of, entries
 from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.pool.kept_room import KeptRoom
 
 KNOB = "PILOT_RECLAIM"
 TRIAL_KNOB = "PILOT_RECLAIM_TRIAL"
@@ -38,7 +38,7 @@ KEPT = 3600
 
 RETURN_KNOB = "PILOT_RETURN"
 
-_NUMBERS = re.compile(r"[0-9]{1,9}:(0|[1-9][0-9]{8,9}):[1-9][0-9]{0,8}")
+_PART = re.compile(rf"{_RUN.pattern}=[0-9]{{1,9}}:(0|[1-9][0-9]{{8,9}}):[1-9][0-9]{{0,8}}")
 
 ROOM_KNOB = "PILOT_RECLAIM_ROOM"
 
@@ -79,13 +79,16 @@ def parse_orders(value: str) -> tuple[OrderEntry, ...]:
 
 def orders_text(orders: Iterable[OrderEntry]) -> str:
     """Write the knob's value. Raises ActionRefused when an order has a run or a deadline that no order may have."""
-    words = []
-    for order in orders:
-        word = str(order)
-        if not _ORDER.fullmatch(word):
-            raise ActionRefused(f"{word[:80]!r} cannot be an order: not a job id, start and deadline of HTCondor")
-        words.append(word)
-    return " ".join(words)
+    return _written(map(str, orders), _ORDER, "an order: not a job id, start and deadline of HTCondor")
+
+
+def _written(words: Iterable[str], pattern: re.Pattern[str], what: str) -> str:
+    """Write words with blanks between. Raises ActionRefused for one that is not as the pattern has it; what: it is."""
+    found = list(words)
+    for word in found:
+        if not pattern.fullmatch(word):
+            raise ActionRefused(f"{word[:80]!r} cannot be {what}")
+    return " ".join(found)
 
 
 def with_order(
@@ -174,11 +177,9 @@ def with_part(present: str, run: str, wish: PartialReturn, running: Collection[s
     stays as such, so that the list is never empty. Raises ActionRefused for a run or a number that no wish may have.
     """
     word = f"{run}={wish.cores}:{wish.by or 0}:{wish.chunk}"
-    if not is_run(run) or not _NUMBERS.fullmatch(word.rpartition("=")[2]):
-        raise ActionRefused(f"{word[:80]!r} cannot be asked of a run: not a job id, start and three numbers")
-    others = {one.rpartition("=")[0]: one for one in present.split() if _NUMBERS.fullmatch(one.rpartition("=")[2])}
-    kept = [one for name, one in others.items() if name in running and name != run and is_run(name)]
-    return " ".join((*kept, word))
+    others = {one.rpartition("=")[0]: one for one in present.split() if _PART.fullmatch(one)}
+    kept = [one for name, one in others.items() if name in running and name != run]
+    return _written((*kept, word), _PART, "asked of a run: not a job id, start and three numbers")
 
 
 @dataclass(frozen=True)
@@ -217,11 +218,8 @@ def parse_rooms(value: str) -> tuple[RoomEntry, ...]:
 
 def rooms_text(rooms: Iterable[RoomEntry]) -> str:
     """Write the knob's value. Raises ActionRefused for a slot, time or number that no word may have."""
-    words = [str(room) for room in rooms]
-    for word in words:
-        if not _WORD.fullmatch(word):
-            raise ActionRefused(f"{word[:80]!r} cannot be kept room: not a slot, a time and six numbers")
-    return " ".join((_FORMAT, *words)) if words else ""
+    words = _written(map(str, rooms), _WORD, "kept room: not a slot, a time and six numbers")
+    return f"{_FORMAT} {words}" if words else ""
 
 
 def with_room(present: Iterable[RoomEntry], new: RoomEntry, now: int) -> tuple[RoomEntry, ...]:

@@ -18,23 +18,14 @@ from contextlib import suppress
 from typing import Any
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused, RunEnded
+from drainwise.htcondor import node as names
 from drainwise.htcondor.ads.query import classad2, htcondor2
 from drainwise.htcondor.ads.values import Ad, moment, text, whole
-from drainwise.htcondor.node import (
-    CLAIM_VACATE,
-    ORDERS,
-    RETURN_ASKED,
-    SECOND_SLOT,
-    WITHDRAWN_SHOWN,
-    WITHDRAWN_SHOWN_BEFORE,
-)
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.node.parts import asked_of
 from drainwise.htcondor.pool import collector, knobs
-from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.pilotad.partial_return import PartialReturn
-from drainwise.pool.closing import PREFIX
-from drainwise.pool.kept_room import KeptRoom
+from drainwise.pool.abilities import PREFIX, KeptRoom
 
 SHOWN_SECONDS = 5.0
 """For the startd, and the collector, to show what was ordered."""
@@ -73,16 +64,16 @@ def withdraw_order(run: str, slot: str, machine: str) -> Iterator[None]:
     Raises as `give_order` does. It is refused, too, when it is too late, when the node's drop-in knows no such thing,
     and when the job itself allows no longer retirement: the order stands then.
     """
-    looked_at = ("State", _VACATE, CLAIM_VACATE, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE)
+    looked_at = ("State", _VACATE, names.CLAIM_VACATE, names.WITHDRAWN_SHOWN, names.WITHDRAWN_SHOWN_BEFORE)
     address, here = _must_run(run, slot, machine, looked_at)
     deadline = deadline_of(run, _value_of(address, knobs.KNOB))
     if not deadline:
         return
-    if here.get(WITHDRAWN_SHOWN) is None and here.get(WITHDRAWN_SHOWN_BEFORE) is None:
+    if here.get(names.WITHDRAWN_SHOWN) is None and here.get(names.WITHDRAWN_SHOWN_BEFORE) is None:
         raise ActionRefused(
             f"{machine} cannot withdraw an order: its drop-in is of an older drainwise; render it again"
         )
-    vacate = max(whole(here, name) or 0 for name in (_VACATE, CLAIM_VACATE))
+    vacate = max(whole(here, name) or 0 for name in (_VACATE, names.CLAIM_VACATE))
     if text(here, "State") != "Claimed" or time.time() > deadline - vacate - _TOO_LATE:
         raise ActionRefused(f"{run}: too late to withdraw the order: {machine} ends it already")
     withdrawn, stands = knobs.OrderEntry(run, WITHDRAWN), knobs.OrderEntry(run, deadline)
@@ -109,7 +100,8 @@ def ask_for_part(run: str, wish: PartialReturn, slot: str, machine: str) -> Iter
     cores = whole(here, "Cpus") or 0
     if wish.cores >= max(1, cores):
         raise ActionRefused(f"{run}: {wish.cores} of its {cores} cores: expected 0 to {max(0, cores - 1)}")
-    if not any(ad.get(SECOND_SLOT) is True for ad in collector.startd_slots(address, ("Name", SECOND_SLOT))):
+    slots = collector.startd_slots(address, ("Name", names.SECOND_SLOT))
+    if not any(ad.get(names.SECOND_SLOT) is True for ad in slots):
         raise ActionRefused(
             f"{machine} has no second slot for cores that pilots return: its startd was not restarted since"
             " [htcondor] partial_return was rendered, or it is not rendered there"
@@ -123,7 +115,7 @@ def ask_for_part(run: str, wish: PartialReturn, slot: str, machine: str) -> Iter
 
     yield
     _change(address, machine, knobs.RETURN_KNOB, changed, stands, f"what {run} is asked to return")
-    await_collector(run, slot, machine, RETURN_ASKED, stands)
+    await_collector(run, slot, machine, names.RETURN_ASKED, stands)
 
 
 def keep_room(room: KeptRoom) -> None:
@@ -132,7 +124,7 @@ def keep_room(room: KeptRoom) -> None:
     Raises RunEnded or PoolUnreachable when the node is not there or does not answer, ActionRefused when it refuses.
     """
     address = collector.startd_address(room.place, room.node)
-    rights_at(address)
+    collector.rights_at(address)
     present, now = _value_of(address, knobs.ROOM_KNOB), int(time.time())
     rooms = knobs.rooms_text(knobs.with_room(knobs.parse_rooms(present), knobs.room_entry(room, now), now))
     if rooms == present:
@@ -189,7 +181,7 @@ def _drain_reason(address: str) -> str | None:
 
 
 def _command_drain(address: str, machine: str, command: Callable[[Any], object], refused: str) -> None:
-    if not rights_at(address).allowed:
+    if not collector.rights_at(address).allowed:
         raise RightsRefused(
             f"{machine} takes no drain of the agent's: its identity must be in ALLOW_ADMINISTRATOR there; `drainwise"
             " check htcondor` names it",
@@ -224,7 +216,9 @@ def _put(order: knobs.OrderEntry, address: str, machine: str) -> None:
 
 
 def _await(order: knobs.OrderEntry, slot: str, machine: str) -> None:
-    await_collector(order.run, slot, machine, ORDERS, lambda value: deadline_of(order.run, value) == order.deadline)
+    await_collector(
+        order.run, slot, machine, names.ORDERS, lambda value: deadline_of(order.run, value) == order.deadline
+    )
 
 
 def _goes_on(run: str, address: str) -> bool:
@@ -255,7 +249,7 @@ def _change(
     changed: makes the new value of the present one and of the node's runs. stands: whether a value has the change.
     what: the change, in words. Raises OrderUnanswered when it does not stay, and as `_set`.
     """
-    rights_at(address)  # from here on as whom it takes orders of, where we can be several
+    collector.rights_at(address)  # from here on as whom it takes orders of, where we can be several
     for left in reversed(range(_TRIES)):
         running = _runs_at(address)  # first: nothing may take time between reading the list and writing it
         read = time.monotonic()
@@ -335,7 +329,7 @@ def _set(address: str, knob: str, value: str, machine: str) -> None:
 
 def _why_refused(address: str, knob: str) -> str:
     """Say which of its three conditions an order lacks at this startd, and what to do."""
-    if not rights_at(address).allowed:
+    if not collector.rights_at(address).allowed:
         return "the agent's identity must be in its ALLOW_ADMINISTRATOR; `drainwise check htcondor` names it"
     try:
         there = _knobs_at(address)

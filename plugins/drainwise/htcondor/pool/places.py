@@ -11,16 +11,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from drainwise.htcondor import node as names
 from drainwise.htcondor.ads.values import moment, named, shown, text, whole
 from drainwise.htcondor.demand.demand import SeenPlace
-from drainwise.htcondor.node import (
-    LENDS_NO_MORE,
-    RETURN_ASKED,
-    RETURNED_AT,
-    RETURNED_BY,
-    RETURNED_CPUS,
-    RETURNED_MEMORY,
-)
 from drainwise.htcondor.node.parts import asked_of
 from drainwise.htcondor.pool.slots import Slot
 from drainwise.htcondor.pool.startds import Startds
@@ -60,15 +53,15 @@ def lent_cores(slot: Slot, age: int, now: int) -> int:
     age: for how long (s) the node believes what its cron has read. now: UNIX s, of a slot that does not say when it was
     heard of. At least one core stays with the run.
     """
-    at, run = moment(slot.ad, RETURNED_AT), slot.run
+    at, run = moment(slot.ad, names.RETURNED_AT), slot.run
     if (
         at is None
         or run is None
-        or text(slot.ad, RETURNED_BY) != run
+        or text(slot.ad, names.RETURNED_BY) != run
         or at + age <= (now if slot.heard is None else slot.heard)
     ):
         return 0
-    return min(whole(slot.ad, RETURNED_CPUS) or 0, slot.cores - 1)
+    return min(whole(slot.ad, names.RETURNED_CPUS) or 0, slot.cores - 1)
 
 
 def counted_once(slots: Sequence[Slot], startds: Startds, now: int) -> Sequence[Slot]:
@@ -97,7 +90,7 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
             undivided[slot.name] = slot
         else:
             parts.append(slot)
-    cores, age = startds.cores_of(first), startds.returned_age(first)
+    cores, age = startds.shared(first)
     lent = [lent_cores(slot, age, now) for slot in parts]
     claimed = sum(slot.cores for slot in parts)
     borrowed = max(0, claimed - cores)
@@ -109,7 +102,7 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
             continue
         # Of the memory that was returned no more is lent than belongs to the cores.
         most = (whole(slot.ad, "Memory") or 0) * given // slot.cores
-        amounts = Amounts(cores=given, memory=min(most, whole(slot.ad, RETURNED_MEMORY) or 0))
+        amounts = Amounts(cores=given, memory=min(most, whole(slot.ad, names.RETURNED_MEMORY) or 0))
         holds = None if slot.holds is None else slot.holds.minus(amounts)
         yield replace(slot, lent=given, unpaid=unpaid, holds=holds)
     free = max(0, cores - claimed + sum(lent))
@@ -133,8 +126,8 @@ def with_parts(pilots: Iterable[Pilot], slots: Iterable[Slot], startds: Startds,
             continue
         cores, report = slot.cores - slot.lent, pilot.report
         states = report is not None and report.returned_cores is not None
-        can = cores - 1 if states and not pilot.cannot and moment(slot.ad, LENDS_NO_MORE) is None else 0
-        wish = asked_of(pilot.run, text(slot.ad, RETURN_ASKED) or "")
+        can = cores - 1 if states and not pilot.cannot and moment(slot.ad, names.LENDS_NO_MORE) is None else 0
+        wish = asked_of(pilot.run, text(slot.ad, names.RETURN_ASKED) or "")
         in_all = asked(wish, slot.cores, now, slot.lent).cores
         yield replace(pilot, cores=cores, returned=slot.lent, holds=slot.holds, can_return=can, asked=in_all)
 
@@ -143,7 +136,7 @@ def no_more_lent_notices(slots: Iterable[Slot]) -> tuple[str, ...]:
     """Write a sentence for each user of whom nodes lend nothing any more, as a pilot broke its word."""
     nodes: dict[str, set[str]] = defaultdict(set)
     for slot in slots:
-        if moment(slot.ad, LENDS_NO_MORE) is not None and slot.submitter is not None:
+        if moment(slot.ad, names.LENDS_NO_MORE) is not None and slot.submitter is not None:
             nodes[slot.owner].add(slot.machine)
     return tuple(
         f"cores that pilots of {shown(owner)} return are {NO_MORE_LENT} on {named(machines)}: a pilot there went on"

@@ -23,11 +23,9 @@ from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.startds import KnownStartds
 from drainwise.pilotad.partial_return import PartialReturn
-from drainwise.pool.abilities import AgentNotice, most_at_once
-from drainwise.pool.closing import PREFIX, Closing, carried_out
+from drainwise.pool.abilities import PREFIX, AgentNotice, Closing, KeptRoom, carried_out, most_at_once
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.identity import IdentityRules
-from drainwise.pool.kept_room import KeptRoom
 
 SNAPSHOT_SECONDS = 8.0
 HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node

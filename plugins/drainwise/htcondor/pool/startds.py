@@ -21,6 +21,7 @@ from drainwise.common.bounded_call import each_within
 from drainwise.common.local_file import read_json, replace_file
 from drainwise.facts.errors import FeatureError, PoolError, PoolUnreachable
 from drainwise.facts.signs import NO_SIGN, is_missed
+from drainwise.htcondor import node as names
 from drainwise.htcondor.ads.values import (
     CLOCK,
     LARGEST_POOL,
@@ -33,15 +34,6 @@ from drainwise.htcondor.ads.values import (
     odd_number,
     text,
     whole,
-)
-from drainwise.htcondor.node import (
-    CRON_HEARTBEAT,
-    CRON_VERSION,
-    HOOKS_SINCE,
-    RETURNED_AGE,
-    SECOND_SLOT,
-    UPDATE_INTERVAL,
-    USUAL_INTERVAL,
 )
 from drainwise.htcondor.pool.slots import SILENT_AFTER, Slot
 from drainwise.pool.clocks import CLOCKS_DIFFER, clock_off
@@ -68,7 +60,7 @@ Answer = tuple[list[Ad], list[Ad]]
 class _Parent:
     """A slot that has dynamic slots: when its ad came, its startd's start (UNIX s), and their numbers if stated.
 
-    cores: those of its dynamic slots included. returned_age: see `Startds.returned_age`.
+    cores: those of its dynamic slots included. returned_age: see `Startds.shared`.
     """
 
     heard: int
@@ -76,9 +68,6 @@ class _Parent:
     children: frozenset[object] | None
     cores: int = 0
     returned_age: int = 0
-
-
-_NO_PARENT = _Parent(0, None, None)
 
 
 class Startds:
@@ -114,22 +103,22 @@ class Startds:
             self.cores = max(cores, self.cores or 0)
         if started is not None:
             self.started[machine] = max(started, self.started.get(machine, 0))
-        interval = whole(ad, UPDATE_INTERVAL)
+        interval = whole(ad, names.UPDATE_INTERVAL)
         if interval and interval <= _LONGEST_INTERVAL:
             self._intervals[machine] = max(interval, self._intervals.get(machine, 0))
-        since = moment(ad, HOOKS_SINCE)
+        since = moment(ad, names.HOOKS_SINCE)
         if since is not None:
             self.hooks_since[machine] = since
-        said = text(ad, CRON_VERSION)
+        said = text(ad, names.CRON_VERSION)
         if said is not None or since is not None:
             self.versions[machine] = said or ""
-        why = _why_unordered(machine, moment(ad, CLOCK), heard, moment(ad, CRON_HEARTBEAT))
+        why = _why_unordered(machine, moment(ad, CLOCK), heard, moment(ad, names.CRON_HEARTBEAT))
         if why:
             self.unordered[machine] = why
         self._heard[machine] = max(heard, self._heard.get(machine, 0))
-        age = whole(ad, RETURNED_AGE) or 0
+        age = whole(ad, names.RETURNED_AGE) or 0
         self._parents[name] = _Parent(heard, started, _children(ad), cores or 0, age)
-        if ad.get(SECOND_SLOT) is True:
+        if ad.get(names.SECOND_SLOT) is True:
             self.second[name] = f"slot1@{name.partition('@')[2]}"
 
     @property
@@ -140,8 +129,8 @@ class Startds:
     @property
     def longest_interval(self) -> int:
         """Return the longest interval (s); HTCondor's own where a node states none, or none has sent an ad."""
-        known = [self._intervals.get(machine, USUAL_INTERVAL) for machine in self._heard]
-        return max(known, default=USUAL_INTERVAL)
+        known = [self._intervals.get(machine, names.USUAL_INTERVAL) for machine in self._heard]
+        return max(known, default=names.USUAL_INTERVAL)
 
     def dynamic_slots(self) -> frozenset[str]:
         """Return the names of all dynamic slots that the startds state."""
@@ -187,13 +176,12 @@ class Startds:
         place = parent if parent in self._parents else slot
         return self.second.get(place, place)
 
-    def cores_of(self, place: str) -> int:
-        """Return the cores of a partitionable slot with its dynamic slots; 0 for one that is not known."""
-        return self._parents.get(place, _NO_PARENT).cores
-
-    def returned_age(self, place: str) -> int:
-        """Return for how long (s) the node of a slot believes what it has read of cores that pilots have returned."""
-        return self._parents.get(place, _NO_PARENT).returned_age
+    def shared(self, place: str) -> tuple[int, int]:
+        """Return the cores of a partitionable slot with its dynamic slots, 0 for one that is not known; and for how
+        long (s) its node believes what it has read of cores that pilots have returned.
+        """
+        parent = self._parents.get(place)
+        return (0, 0) if parent is None else (parent.cores, parent.returned_age)
 
 
 def _why_unordered(machine: str, clock: int | None, heard: int, cron: int | None) -> str:

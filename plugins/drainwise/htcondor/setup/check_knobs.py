@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from drainwise.facts.units import format_duration
 from drainwise.htcondor.node import USUAL_INTERVAL
+from drainwise.htcondor.node.cron_state import seconds
 from drainwise.htcondor.setup.check_facts import DaemonFacts
 from drainwise.htcondor.setup.knobs import Knob, knobs, means_anyone, plain, words
 from drainwise.htcondor.setup.render import PUSHES, drop_in_path, hooks_path, render, update_intervals
@@ -27,13 +28,14 @@ _NOT_THE_SITES = {"-expectedmachinegracefuldrainingbadput", "0", ""}
 """What stands before ours where the site has set nothing: HTCondor's default."""
 
 
-def judge_defrag(daemon: DaemonFacts, site: SiteConfig, wanted: tuple[Knob, ...]) -> Iterator[Finding]:
+def judge_defrag(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
     """Judge the ranks and schedules in force on the central manager, also of a condor_defrag with a name of its own.
 
-    wanted: the knobs of the central manager's drop-in. A rank that the site merged with the price is in order.
+    A rank that the site merged with the price is in order.
     """
     if site.htcondor.defrag != "yes":
         return
+    wanted = expected_knobs(site, "central")
     for name, value in daemon.knobs.items():
         prefix, found, rest = name.rpartition(RANK.casefold())
         if found and not rest and (not prefix or prefix.endswith(".")) and plain(value) not in _NOT_THE_SITES:
@@ -180,7 +182,6 @@ def judge_updates(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
 
 OLDEST = (23, 0)  # what the drop-ins do was measured on 23.9.6 and 25.14.1
 
-_PRODUCT = re.compile(r"\d{1,9}(\s*\*\s*\d{1,9})*")
 _ORDER_LIST = re.compile(r"\s*([A-Za-z0-9._#@:+-]+@[0-9]+=[0-9]+(\s+|$))*")
 
 
@@ -218,13 +219,7 @@ def judge_daemon(daemon: DaemonFacts, site: SiteConfig, wanted: Sequence[Knob]) 
 
 def _seconds(daemon: DaemonFacts, name: str) -> int | None:
     """Return a knob's value in seconds; None where it is an expression of its own."""
-    value = daemon.knobs.get(name.casefold(), "").strip()
-    if _PRODUCT.fullmatch(value) is None:
-        return None
-    product = 1
-    for factor in value.split("*"):
-        product *= int(factor)
-    return product
+    return seconds(daemon.knobs.get(name.casefold(), ""))
 
 
 def _exit_hook(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -342,10 +337,6 @@ def _wasteful_negotiator(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Find
         yield Finding(MISSING, "GROUP_NAMES", why, line)
 
 
-def _other_drains(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
-    yield from judge_defrag(daemon, site, expected_knobs(site, "central"))
-
-
 _RULES: dict[str, tuple[Rule, ...]] = {
     "execute": (
         _exit_hook,
@@ -363,5 +354,5 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         judge_updates,
     ),
     "access": (),
-    "central": (_wasteful_negotiator, _other_drains),
+    "central": (_wasteful_negotiator, judge_defrag),
 }

@@ -11,9 +11,10 @@ from functools import partial
 from drainwise.common.bounded_call import each_within, within
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.ads.query import classad2, htcondor2
+from drainwise.htcondor.ads.values import text, whole
 from drainwise.htcondor.node import CRON_HEARTBEAT, ORDERS_SINCE, UNUSABLE
+from drainwise.htcondor.pool.collector import is_order_taken, rights_at
 from drainwise.htcondor.pool.knobs import TRIAL_KNOB
-from drainwise.htcondor.pool.order_rights import is_order_taken, rights_at
 from drainwise.htcondor.setup.check import file_facts, on_node, paths_on_node
 from drainwise.htcondor.setup.check_facts import DaemonFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs
@@ -24,18 +25,9 @@ from drainwise.siteconfig import SiteConfig
 
 Ad = Mapping[str, object]
 
+_DEADLINE = "PilotReclaimDeadline"
 _ADDRESS = ["Name", "Machine", "MyAddress", "AddressV1", "CondorVersion", "CondorPlatform"]
-_PUBLISHED = [
-    "MyCurrentTime",
-    "LastHeardFrom",
-    "DaemonStartTime",
-    CRON_HEARTBEAT,
-    "PilotReclaimDeadline",
-    UNUSABLE,
-    ORDERS_SINCE,
-    "GlobalJobId",
-    "JobStart",
-]
+_PUBLISHED = ["MyCurrentTime", "LastHeardFrom", "DaemonStartTime", CRON_HEARTBEAT, UNUSABLE, ORDERS_SINCE, _DEADLINE]
 _AD_TYPES = {
     "execute": htcondor2.AdType.Startd,
     "access": htcondor2.AdType.Schedd,
@@ -131,16 +123,14 @@ def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
 
 
 def _slot(ad: Ad) -> SlotFacts:
-    clock, started, heartbeat = (ad.get(name) for name in ("MyCurrentTime", "DaemonStartTime", CRON_HEARTBEAT))
-    unusable, since, heard = ad.get(UNUSABLE), ad.get(ORDERS_SINCE), ad.get("LastHeardFrom")
     return SlotFacts(
         name=str(ad.get("Name")),
         machine=str(ad["Machine"]),
-        clock=clock if isinstance(clock, int) else 0,
-        startd_started=started if isinstance(started, int) else 0,
-        cron_heartbeat=heartbeat if isinstance(heartbeat, int) else None,
-        orders_visible="PilotReclaimDeadline" in ad,
-        unusable=tuple(unusable.split()) if isinstance(unusable, str) else (),
-        orders_since=since if isinstance(since, int) else None,
-        heard=heard if isinstance(heard, int) else 0,
+        clock=whole(ad, "MyCurrentTime") or 0,
+        startd_started=whole(ad, "DaemonStartTime") or 0,
+        cron_heartbeat=whole(ad, CRON_HEARTBEAT),
+        orders_visible=_DEADLINE in ad,
+        unusable=tuple((text(ad, UNUSABLE) or "").split()),
+        orders_since=whole(ad, ORDERS_SINCE),
+        heard=whole(ad, "LastHeardFrom") or 0,
     )

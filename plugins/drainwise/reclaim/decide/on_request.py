@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import clock, core_hours
-from drainwise.pool.closing import PREFIX
+from drainwise.pool.abilities import PREFIX
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import CUT, LEAVE, Candidate, Candidates
 from drainwise.reclaim.decide.user_plans import able_and_closed, user_plans

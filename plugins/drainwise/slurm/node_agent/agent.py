@@ -20,8 +20,7 @@ from drainwise.common.service import Faults, Notifier, delay
 from drainwise.common.wake import Wake
 from drainwise.facts.errors import FeatureError, PoolUnreachable
 from drainwise.node.hook import settings_or_defaults
-from drainwise.node.settings import NodeSettings
-from drainwise.node.settings_file import SettingsFile
+from drainwise.node.settings import NodeSettings, SettingsFile
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.node_agent.round import NodeAgent

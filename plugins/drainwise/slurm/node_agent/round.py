@@ -16,7 +16,7 @@ from drainwise.features import host, planned_shutdown
 from drainwise.features.facts import planned_in_lease
 from drainwise.node.payloads.observer import ObservedRun, Observer, claimed_cores
 from drainwise.node.payloads.process_table import ProcessTable
-from drainwise.node.settings_file import SettingsFile
+from drainwise.node.settings import SettingsFile
 from drainwise.node.site_notice import SiteNotice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.admin_comment import without_directories_text

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from drainwise.common.printable import one_line
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Piece
+from drainwise.pool.facts import Closure, Piece
 from drainwise.pool.job_kinds import Place
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.gres import Gres, gres_in, with_shards

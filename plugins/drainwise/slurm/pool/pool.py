@@ -12,8 +12,7 @@ from dataclasses import replace
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.facts.scope_rules import END
 from drainwise.facts.units import clock, parse_clock
-from drainwise.pool.abilities import most_at_once
-from drainwise.pool.closing import PREFIX, Closing, carried_out
+from drainwise.pool.abilities import PREFIX, Closing, carried_out, most_at_once
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.scope import job_facts
 from drainwise.siteconfig.node_sections import SlurmSection
