@@ -175,6 +175,11 @@ def table_of(kind: Kind[T], expected: str = "a table", name: Kind[str] | None = 
     return Kind(expected, read)
 
 
+def anything() -> Kind[Any]:
+    """Return the kind of values that are read elsewhere."""
+    return checked("a value", lambda _: True)
+
+
 def _part(key: str, value: object, kind: Kind[T]) -> T:
     try:
         return kind.read(value)
