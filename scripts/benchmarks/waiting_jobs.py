@@ -11,7 +11,7 @@ import time
 from benchmarks.figures import Figure, in_turns
 from drainwise.htcondor.ads.query import classad2
 from drainwise.htcondor.demand.ask import MOST_GROUPS, group_of
-from drainwise.slurm.jobs.squeue_lines import FIELDS, WAITING_FIELDS, jobs_of_lines
+from drainwise.slurm.jobs.squeue_lines import FIELDS, SNAPSHOT_FIELDS, jobs_of_lines
 from drainwise.slurm.pool.limits import limits_in
 from drainwise.slurm.pool.node_line import nodes_in
 from drainwise.slurm.pool.rules import ClusterRules, rules_in
@@ -22,7 +22,7 @@ from drainwise.slurm.pool.transport import Answers
 JOBS = 20_000
 NOW = 1_795_819_104
 _LINE = (
-    "node{node}||normal|*|(null)|{number}|{number}|N/A|N/A|1795829940|1795833540|{priority}|0|{user}|{account}|PENDING|"
+    "node{node}||normal|*|(null)|1|1|{number}|{number}|N/A|N/A|1795829940|1795833540|{priority}|0|{user}|{account}|PENDING|"
     "Priority|{cores}|1||{hours}:00:00|OK|cpu={cores},mem={cores}G,node=1,billing={cores}|1|N/A|N/A|cpu={cores}|N/A|||"
     "(null)|0|main|(null)|\n"
 )
@@ -71,7 +71,7 @@ def _slurm(runs: int) -> list[Figure]:
         )
         for number in range(1, JOBS + 1)
     )
-    fields = (*WAITING_FIELDS, *FIELDS)
+    fields = (*SNAPSHOT_FIELDS, *FIELDS)
     text = json.dumps([dict(zip(fields, line.split("|"))) for line in lines.splitlines()])
     answer, plain = lines.encode(), rules_in(_CONFIG)
     limited = ClusterRules(**{**vars(plain), "limits": limits_in(_LIMITS)})

@@ -12,6 +12,7 @@ from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Piece, Pilot, Snapshot
 from drainwise.siteconfig import SlurmSection
+from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.values import RUNNING
 from drainwise.slurm.pool import pool as pool_module
@@ -19,7 +20,7 @@ from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.pool import MOST_MARKED, OVERDUE_AFTER, SlurmPool
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.snapshot import SiteRules
-from drainwise.slurm.pool.transport import Answers
+from drainwise.slurm.pool.transport import Answers, SlurmTransport
 
 T0 = 1795270000
 END = T0 + 601
@@ -66,10 +67,11 @@ def test_nobody_is_ended_without_a_word(bin_dir: Path) -> None:
     assert "RUNNING" in (bin_dir / "runs").read_text()
 
 
-class Answering:
+class Answering(SlurmTransport):
     """A transport that gives one answer after the other."""
 
     def __init__(self, *trees: str) -> None:
+        super().__init__(SlurmCommands())
         self._trees = list(trees)
 
     def answers(self) -> Answers:

@@ -10,7 +10,6 @@ nodes (5, 10 and 11). Being cancelled: 7. Requeued: 8, and 6, which is still bei
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,7 @@ def told(version: str) -> dict[int, Written]:
 
 def comparable(texts: Written) -> Written:
     """Without which bytes of a text are none."""
-    return replace(texts, comments=tuple("\ufffd" if "\ufffd" in one else one for one in texts.comments))
+    return texts._replace(comments=tuple("\ufffd" if "\ufffd" in one else one for one in texts.comments))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

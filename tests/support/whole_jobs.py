@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 from drainwise.slurm.jobs.gres import Gres, gres_in, gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
-from drainwise.slurm.jobs.squeue_lines import FIELDS, WAITING_FIELDS
+from drainwise.slurm.jobs.squeue_lines import FIELDS, SNAPSHOT_FIELDS
 from drainwise.slurm.jobs.values import (
+    BILLING,
     COMPLETING,
+    NODES,
     PENDING,
     RUNNING,
-    billing_in,
+    count_in,
     memory_in,
-    nodes_of,
     reason_in,
     waiting_tasks,
 )
@@ -79,9 +80,11 @@ def lines_of(jobs: Iterable[SlurmJob]) -> str:
             "QOS": job.qos,
             "Threads": job.threads,
             "Licenses": job.licences,
+            "Requeue": int(job.can_requeue),
+            "BatchFlag": int(job.can_requeue),
         }
         found.append(
-            "".join(f"{'N/A' if facts.get(name) is None else facts[name]}|" for name in (*WAITING_FIELDS, *FIELDS))
+            "".join(f"{'N/A' if facts.get(name) is None else facts[name]}|" for name in (*SNAPSHOT_FIELDS, *FIELDS))
             + "\n"
         )
     return "".join(found)
@@ -114,7 +117,7 @@ def job_in(record: Record, read: Callable[[object], int | None]) -> SlurmJob:
     shared, comment = record.get("shared"), text_in(record, "admin_comment")
     nodes, start, end = read(record.get("node_count")), read(record.get("start_time")), read(record.get("end_time"))
     asked, ranks = text_in(record, "tres_req_str"), read(record.get("tasks")) or 1
-    fewest = nodes_of(asked) or nodes if PENDING in states else nodes
+    fewest = count_in(asked, NODES) or nodes if PENDING in states else nodes
     return SlurmJob(
         number=number,
         array=array,
@@ -134,11 +137,12 @@ def job_in(record: Record, read: Callable[[object], int | None]) -> SlurmJob:
         limit=read(record.get("time_limit")),
         restarts=read(record.get("restart_cnt")) or 0,
         priority=read(record.get("priority")),
+        can_requeue=record.get("requeue") is True and record.get("batch_flag") is True,
         comments=(comment,) if comment else (),
         at_once=at_once,
         whole_nodes=_WHOLE_NODES in (shared if isinstance(shared, list) else [shared]),
         user_alone="user" in (shared if isinstance(shared, list) else [shared]),
-        billed=billing_in(text_in(record, "tres_alloc_str") or text_in(record, "tres_req_str")),
+        billed=count_in(text_in(record, "tres_alloc_str") or text_in(record, "tres_req_str"), BILLING),
         qos=text_in(record, "qos"),
         licences=text_in(record, "licenses"),
         memory=memory_in(asked),

@@ -16,13 +16,14 @@ from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.gres import gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
 from drainwise.slurm.jobs.values import (
+    BILLING,
+    NODES,
     PENDING,
     RUNNING,
-    billing_in,
+    count_in,
     mebibytes_in,
     memory_in,
     minutes_in,
-    nodes_of,
     reason_in,
     states_of,
     waiting_tasks,
@@ -40,8 +41,11 @@ _COMMON_FIELDS = (
 )
 FIELDS = (*_OWN_FIELDS, *_COMMON_FIELDS)
 """First what is each job's own: the rest of the line is the same for many, and read once."""
-WAITING_FIELDS = ("SchedNodes", "Exclusive", "QOS", "Threads", "Licenses")
-"""What says where a waiting job may start; before 26.05 Slurm has no `Exclusive`, complains, and prints nothing."""
+SNAPSHOT_FIELDS = ("SchedNodes", "Exclusive", "QOS", "Threads", "Licenses", "Requeue", "BatchFlag")
+"""What a snapshot asks beside: where a waiting job may start, and whether its owner lets a run be requeued.
+
+Before 26.05 Slurm has no `Exclusive`, complains, and prints nothing.
+"""
 RUN_FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "State", "StartTime", "EndTime", "NumNodes", "Requeue"),
     *("BatchFlag", "RestartCnt", "PriorityLong", "TimeLimit"),
@@ -63,7 +67,7 @@ def _format(fields: tuple[str, ...]) -> str:
     return f"--Format={','.join(f'{field}:|' for field in fields)}"
 
 
-COMMAND = ("squeue", "--noheader", "--all", _format((*WAITING_FIELDS, *FIELDS)))
+COMMAND = ("squeue", "--noheader", "--all", _format((*SNAPSHOT_FIELDS, *FIELDS)))
 """Slurm 22.05 has no `ExcNodes` there: it complains, and prints nothing in its place."""
 
 
@@ -82,7 +86,7 @@ def _number(word: str) -> int:
 
 def _listed_job(line: str) -> SlurmJob:
     """Read a job in the answer to COMMAND, or to one for FIELDS alone: such a line begins with the job's number."""
-    many = 0 if line[0].isdigit() else len(WAITING_FIELDS)
+    many = 0 if line[0].isdigit() else len(SNAPSHOT_FIELDS)
     words = line.split("|", many + len(_OWN_FIELDS))
     if len(words) != many + len(_OWN_FIELDS) + 1:
         raise PoolUnreachable(_NO_JOB)
@@ -124,11 +128,11 @@ def _made(own: list[str], asked: dict[str, Any], nodes: int | None, planned: str
 
 @functools.lru_cache(maxsize=16_384)  # most jobs that wait are like others
 def _asked(first: tuple[str, ...], rest: str) -> tuple[dict[str, Any], int | None]:
-    """Read the rest of a line; first: what WAITING_FIELDS say, without where the job is planned."""
+    """Read the rest of a line; first: what SNAPSHOT_FIELDS say, without where the job is planned."""
     words = rest.removesuffix("|").split("|", len(_COMMON_FIELDS) - 1)
     if len(words) != len(_COMMON_FIELDS):
         raise PoolUnreachable(_NO_JOB)
-    return _facts(dict(zip((*WAITING_FIELDS[1:], *_COMMON_FIELDS) if first else _COMMON_FIELDS, (*first, *words))))
+    return _facts(dict(zip((*SNAPSHOT_FIELDS[1:], *_COMMON_FIELDS) if first else _COMMON_FIELDS, (*first, *words))))
 
 
 def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
@@ -138,7 +142,7 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
         raise PoolUnreachable(_NO_JOB)
     cores, said = whole(found.get("NumCPUs", "0")), whole(found["NumNodes"].partition("-")[0])
     resources, ranks = found.get("tres-alloc", ""), whole(found.get("NumTasks")) or 1
-    nodes = (nodes_of(resources) or said if state == PENDING else said) or 0
+    nodes = (count_in(resources, NODES) or said if state == PENDING else said) or 0
     is_told = nodes == 1 and "gres/" in resources
     asked = [found.get(name, "") for name in _GRES_FIELDS]
     field = "OverSubscribe" if found.get("Exclusive", "") in _NOTHING else "Exclusive"
@@ -169,7 +173,7 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
         "disk": mebibytes_in(found.get("MinTmpDisk", "")),
         "gres": gres_of_run(resources) if is_told else gres_per_node(asked, ranks, nodes),
         "ranks": ranks,
-        "billed": billing_in(resources),
+        "billed": count_in(resources, BILLING),
     }, said
 
 

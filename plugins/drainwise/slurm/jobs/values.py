@@ -11,7 +11,10 @@ ENDLESS_MINUTES = 1 << 31
 """The least of the time limits that Slurm makes of none when a lease without end gets one: thousands of years."""
 
 _TRES_MEMORY = re.compile(r"(?:^|,)mem=([^,]*)")
-_TRES_COUNT = {name: re.compile(rf"(?:^|,){name}=([0-9]{{1,9}})(?:,|$)") for name in ("cpu", "node", "billing")}
+CORES, NODES, BILLING = (re.compile(rf"(?:^|,){name}=([0-9]{{1,9}})(?:,|$)") for name in ("cpu", "node", "billing"))
+"""What can be counted in a list of trackable resources: cores, nodes (the fewest that will do for a job that waits),
+and what Slurm bills by the weights of the partition.
+"""
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _DIGITS = 18
 
@@ -55,24 +58,10 @@ def memory_in(resources: str) -> int | None:
     return bytes_of(match[1]) if match else None
 
 
-@functools.lru_cache
-def cores_in(resources: str) -> int | None:
-    """Return the cores in a list of trackable resources, None without any."""
-    match = _TRES_COUNT["cpu"].search(resources)
-    return int(match[1]) if match else None
-
-
-@functools.lru_cache
-def billing_in(resources: str) -> int | None:
-    """Return what Slurm bills for a list of trackable resources, by the weights of its partition; None without any."""
-    match = _TRES_COUNT["billing"].search(resources)
-    return int(match[1]) if match else None
-
-
-@functools.lru_cache
-def nodes_of(resources: str) -> int | None:
-    """Return the nodes in a list of trackable resources, of a waiting job the fewest that will do; None without any."""
-    match = _TRES_COUNT["node"].search(resources)
+@functools.lru_cache(maxsize=512)
+def count_in(resources: str, what: re.Pattern[str]) -> int | None:
+    """Return how many of CORES, NODES or BILLING are in a list of trackable resources, None without any."""
+    match = what.search(resources)
     return int(match[1]) if match else None
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from drainwise.common.garbage import without_collection
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """Texts of one job: as in `SlurmJob`. excluded: 22.05 has no such column."""
 
     comments: tuple[str, ...] = ()
@@ -29,15 +29,7 @@ def with_written(jobs: Sequence[SlurmJob], written: Mapping[int, Written]) -> li
     """Return the jobs with what is known of their texts, by the jobs' numbers."""
     found = ((job, written.get(job.number)) for job in jobs)
     return [
-        job
-        if texts is None
-        else replace(
-            job,
-            comments=texts.comments,
-            name=texts.name,
-            comment=texts.comment,
-            excluded=texts.excluded or job.excluded,
-        )
+        job if texts is None else replace(job, **texts._replace(excluded=texts.excluded or job.excluded)._asdict())
         for job, texts in found
     ]
 

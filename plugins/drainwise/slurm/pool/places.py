@@ -75,11 +75,6 @@ def pieces_of(
     }
 
 
-def cores_by_node(pieces: Iterable[Piece]) -> dict[str, int]:
-    """Return the cores of a pilot's pieces."""
-    return {one.node: one.holds.cores for one in pieces}
-
-
 def _with_types(jobs: Iterable[SlurmJob], node: SlurmNode) -> dict[int, Gres]:
     """Return the jobs' generic resources with the types of those that were asked for without one.
 
@@ -190,21 +185,13 @@ def allocation_in(block: str, job: SlurmJob) -> Allocation:
     try:
         for nodes, numbers, memory, gres in _PART.findall(block):
             held = gres_in(gres)
-            found += [NodeShare(node, _count(numbers), int(memory), held) for node in hosts(nodes)]
+            cores = len(hosts(f"[{numbers}]"))
+            found += [NodeShare(node, cores, int(memory), held) for node in hosts(nodes)]
         names = hosts(job.node)
     except ValueError:
         return ()
     is_whole = sorted(one.node for one in found) == sorted(names) and sum(one.cores for one in found) == job.cores
     return tuple(found) if is_whole else ()
-
-
-def _count(numbers: str) -> int:
-    """Return how many numbers are in a list such as `0-3,8`. Raises ValueError."""
-    count = 0
-    for part in numbers.split(","):
-        first, dash, last = part.partition("-")
-        count += int(last if dash else first) - int(first) + 1
-    return count
 
 
 class Allocations:

@@ -27,7 +27,7 @@ from drainwise.slurm.pool.qos_rules import COMMAND as QOS_COMMAND
 from drainwise.slurm.pool.qos_rules import Qos, qos_in
 from drainwise.slurm.pool.requeues import SlurmRequeues
 from drainwise.slurm.pool.snapshot import SiteRules, snapshot_of
-from drainwise.slurm.pool.transport import SlurmTransport, Transport
+from drainwise.slurm.pool.transport import SlurmTransport
 
 SNAPSHOT_SECONDS = 120.0
 """How long the list of jobs may take; a slurmctld that is gone or hangs is found out by the shorter questions."""
@@ -48,14 +48,14 @@ class SlurmPool:
         self,
         settings: SlurmSection = SlurmSection(),  # noqa: B008 - immutable
         site: SiteRules = SiteRules(),  # noqa: B008 - immutable
-        transport: Transport | None = None,
+        transport: SlurmTransport | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         commands = self._commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._qos: Mapping[str, Qos] = {}
         self._transport = transport or SlurmTransport(commands, SNAPSHOT_SECONDS, settings.transport)
         self._orders, self._native = SlurmOrders(commands), SlurmPreemption(commands)
-        self._requeues = SlurmRequeues(commands, self._orders, site.scope)
+        self._requeues = SlurmRequeues(self._orders, site.scope)
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
@@ -78,7 +78,8 @@ class SlurmPool:
                 self._qos = {one.name: one for one in qos_in(self._commands.ask(*QOS_COMMAND))}
         answers = replace(answers, allocations=self._allocations.of(answers.jobs), qos=self._qos)
         found = snapshot_of(answers, self._site, now)
-        found = replace(found, pilots=self._requeues.with_leads(found.pilots, answers.rules.partitions, self._qos))
+        pilots = self._requeues.with_leads(found.pilots, answers.jobs, answers.rules.partitions, self._qos)
+        found = replace(found, pilots=pilots)
         self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
         return found
 
@@ -143,7 +144,11 @@ class SlurmPool:
         done += self._requeues.carry_out(snapshot.pilots, self._clock())
         for pilot in snapshot.pilots:
             if pilot.deadline is not None and pilot.deadline + OVERDUE_AFTER < self._clock():
-                done.append(self._end_overdue(pilot))
+                try:
+                    self._orders.end_now(pilot.run, "it is overdue", requeue=False)
+                    done.append(f"{pilot.name} was overdue and is ended")
+                except PoolError as fault:
+                    done.append(f"{pilot.name} is overdue and is not ended: {fault}")
         return done + self._mark_changed(snapshot)
 
     def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:  # noqa: ARG002 - slurmctld knows its reservations
@@ -180,13 +185,6 @@ class SlurmPool:
             if pilot.deadline is not None if entry is None else entry != str(pilot.lease_end or 0):
                 return True
         return False
-
-    def _end_overdue(self, pilot: Pilot) -> str:
-        try:
-            self._orders.end_now(pilot.run, "it is overdue", requeue=False)
-        except PoolError as fault:
-            return f"{pilot.name} is overdue and is not ended: {fault}"
-        return f"{pilot.name} was overdue and is ended"
 
 
 # Close nodes by a reservation: slurmctld starts no job that its time limit would let run into it, nor any later.

@@ -13,9 +13,7 @@ from drainwise.facts.errors import PoolError, RunEnded
 from drainwise.facts.scope_rules import REQUEUE, ScopeRules
 from drainwise.pool.facts import Pilot
 from drainwise.pool.scope import job_facts
-from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import run_name
-from drainwise.slurm.jobs.squeue_lines import jobs_in_states
+from drainwise.slurm.jobs.job import SlurmJob, run_name
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.qos_rules import Qos
 from drainwise.slurm.pool.rules import Partition
@@ -27,20 +25,24 @@ _UNKNOWN = 300  # s: the lead while no accounting has told the GraceTime of a QO
 class SlurmRequeues:
     """Knows by the site's rules which runs are requeued at a deadline, and warns and requeues them by `orders`."""
 
-    def __init__(self, commands: SlurmCommands, orders: SlurmOrders, scope: ScopeRules) -> None:
-        self._commands, self._orders, self._scope = commands, orders, scope
+    def __init__(self, orders: SlurmOrders, scope: ScopeRules) -> None:
+        self._orders, self._scope = orders, scope
         self._warned: set[str] = set()
 
     def with_leads(
-        self, pilots: Iterable[Pilot], partitions: Mapping[str, Partition], qos: Mapping[str, Qos]
+        self,
+        pilots: Iterable[Pilot],
+        jobs: Iterable[SlurmJob],
+        partitions: Mapping[str, Partition],
+        qos: Mapping[str, Qos],
     ) -> tuple[Pilot, ...]:
-        """Return the pilots; those that are requeued at a deadline with their lead. Raises PoolUnreachable.
+        """Return the pilots of these jobs; those that are requeued at a deadline with their lead.
 
         Slurm requeues no run whose owner does not let it: that one ends.
         """
         if not self._scope.may_requeue:
             return tuple(pilots)
-        able = {run_name(one.label, one.start or 0) for one in jobs_in_states(self._commands) if one.can_requeue}
+        able = {run_name(one.label, one.start or 0) for one in jobs if one.runs and one.can_requeue}
 
         def lead(pilot: Pilot) -> int | None:
             if pilot.run not in able or self._scope.at_deadline_of(job_facts(pilot)) != REQUEUE:

@@ -19,7 +19,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.facts.units import parse_clock
 from drainwise.slurm.jobs.commands import settings_in
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.jobs.values import cores_in, minutes_in, whole
+from drainwise.slurm.jobs.values import CORES, count_in, minutes_in, whole
 from drainwise.slurm.node.host_list import hosts
 from drainwise.slurm.pool.limits import Limits
 from drainwise.slurm.pool.node_line import SlurmNode
@@ -27,21 +27,11 @@ from drainwise.slurm.pool.node_line import SlurmNode
 _NOTHING = {"(null)", "N/A", "ALL", "UNLIMITED", "NONE"}
 
 
-def words_of(line: str) -> dict[str, str]:
-    """Return the values of a line by their keys: of a key that stands there twice the first."""
-    found: dict[str, str] = {}
-    for word in line.split():
-        key, equals, value = word.partition("=")
-        if equals:
-            found.setdefault(key, value)
-    return found
-
-
 def lines_with(answer: str, key: str) -> Iterator[dict[str, str]]:
-    """Yield the words of each line that begins with `key`."""
+    """Yield the values of each line that begins with `key` by their keys: of one that stands there twice the first."""
     for line in answer.splitlines():
         if line.startswith(f"{key}="):
-            yield words_of(line)
+            yield dict(word.partition("=")[::2] for word in reversed(line.split()) if "=" in word)
 
 
 def names_in(value: str) -> frozenset[str]:
@@ -200,7 +190,7 @@ def reservations_in(answer: str) -> tuple[NodeReservation, ...]:
                 nodes,
                 start,
                 end,
-                cores_in(words.get("TRES", "")),
+                count_in(words.get("TRES", ""), CORES),
                 words.get("State") == "ACTIVE",
                 names_in(words.get("Flags", "")),
                 names_in(words.get("Users", "")),

@@ -35,7 +35,6 @@ from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
 from drainwise.slurm.pool.node_line import SlurmNode
 from drainwise.slurm.pool.places import (
     closures_of,
-    cores_by_node,
     holdings,
     nodes_of_user,
     pieces_of,
@@ -133,7 +132,7 @@ class _Seen:
         self.odd = [job for job in answers.jobs if job.odd]
         self.jobs = [job for job in answers.jobs if not job.odd]
         _require_whole(self.jobs, answers.nodes, len(self.odd))
-        self.would_run = [job for job in self.jobs if _would_run(job)]
+        self.would_run = [job for job in self.jobs if COMPLETING not in job.states and _waits_for_room(job)]
         self.classes = NodeClasses(answers.nodes, answers.rules.reservations, lists_of(self.would_run), now)
         self.signs, self._awaited = signs_of(self.jobs, ((node.name, node.extra) for node in answers.nodes))
         self._draining = {node.name for node in answers.nodes if node.draining}
@@ -171,7 +170,7 @@ class _Seen:
             cores=job.cores,
             started=min(start, now) if completing else start,
             lease_end=now if completing else end,
-            report=None if published is None else whole_report(published, cores_by_node(parts)),
+            report=None if published is None else whole_report(published, {one.node: one.holds.cores for one in parts}),
             seen=None if published is None else published.seen,
             contradictory=published is not None and published.standing == CONTRADICTORY,
             deadline=end if has_order else None,
@@ -219,17 +218,25 @@ def _accounts(
     uses: Mapping[str, _Use],
     waiting: Collection[str],
 ) -> tuple[Account, ...]:
-    """Return the accounts by name; fitting: see `_owed`; waiting: those with a job that would run."""
+    """Return the accounts by name.
+
+    fitting: the nodes where a job that waits fits into what is idle. What lies idle elsewhere is owed to who uses less
+    than his share, if only beside what pilots give back there. It is no reason to let others keep more than their share
+    of the rest. waiting: the accounts with a job that would run.
+    """
     needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
     own = shares.own(
         sum(node.cores for node in nodes), {name: need or float(name in waiting) for name, need in needs.items()}
     )
-    owed = _owed(nodes, fitting, shares, needs, uses)
+    # An account that Slurm's tree of shares lacks keeps what it has, and is owed no more.
+    needs = {name: need if shares.knows(name) else float(uses[name].in_use) for name, need in needs.items()}
+    of_all = shares.owed(sum(node.cores for node in nodes), needs)
+    useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
     return tuple(
         Account(
             name,
             cores_in_use=float(use.in_use),
-            cores_owed=owed[name],
+            cores_owed=useful[name] if use.in_use > useful[name] else of_all[name],
             cores_wanted=float(use.wanted),
             priority=shares.priority_of(name),
             cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
@@ -237,25 +244,6 @@ def _accounts(
         )
         for name, use in sorted(uses.items())
     )
-
-
-def _owed(
-    nodes: Sequence[SlurmNode],
-    fitting: Collection[str],
-    shares: Shares,
-    needs: Mapping[str, float],
-    uses: Mapping[str, _Use],
-) -> dict[str, float]:
-    """Return the cores that each account is owed; fitting: the nodes where a job that waits fits into what is idle.
-
-    What lies idle elsewhere is owed to who uses less than his share, if only beside what pilots give back there. It is
-    no reason to let others keep more than their share of the rest.
-    """
-    # An account that Slurm's tree of shares lacks keeps what it has, and is owed no more.
-    needs = {name: need if shares.knows(name) else float(uses[name].in_use) for name, need in needs.items()}
-    of_all = shares.owed(sum(node.cores for node in nodes), needs)
-    useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
-    return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
 
 
 def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]], scope: ScopeRules) -> str:
@@ -323,22 +311,19 @@ def _holds_cores(job: SlurmJob) -> bool:
     return bool(job.node) and bool(job.states & {RUNNING, COMPLETING, CONFIGURING, "STOPPED"})
 
 
-def _would_run(job: SlurmJob) -> bool:
-    """Decide whether a job would start if cores were free; others wait for something else (a limit, a hold, …)."""
+def _waits_for_room(job: SlurmJob) -> bool | None:
+    """Decide whether a job waits for cores, and not for something else (a limit, a hold, …); None: not known."""
     is_held = job.priority == 0  # the reason is written later
-    waits = PENDING in job.states and COMPLETING not in job.states and not is_held
-    return waits and waits_for_room(job.reason, job.planned, len(job.partitions) > 1) is True
+    if PENDING not in job.states or is_held:
+        return False
+    return waits_for_room(job.reason, job.planned, len(job.partitions) > 1)
 
 
 def _unclear(jobs: Iterable[SlurmJob]) -> Iterator[str]:
     """Yield a sentence for each reason to wait that is not known."""
     found: dict[str, list[str]] = defaultdict(list)
     for job in jobs:
-        if (
-            PENDING in job.states
-            and job.priority != 0
-            and waits_for_room(job.reason, job.planned, len(job.partitions) > 1) is None
-        ):
+        if _waits_for_room(job) is None:
             found[job.reason].append(job.label)
     for reason, labels in found.items():
         shown = one_line(reason, _LONGEST_REASON)

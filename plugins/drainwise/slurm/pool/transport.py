@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running
 from drainwise.facts.errors import PoolUnreachable
@@ -63,13 +62,6 @@ class Answers:
     rules: ClusterRules = field(default_factory=ClusterRules)
     allocations: Mapping[int, Allocation] = field(default_factory=dict)
     qos: Mapping[str, Qos] = field(default_factory=dict)
-
-
-class Transport(Protocol):
-    """Whoever can ask Slurm."""
-
-    def answers(self) -> Answers:
-        """Return all answers. Raises PoolUnreachable when one is missing, late or not whole."""
 
 
 class _Asked(ExitStack):
@@ -180,7 +172,10 @@ class SlurmTransport:
         self._broken: dict[InstalledPySlurm, str] = {}
 
     def answers(self) -> Answers:
-        """See `Transport`. No answer, too, when slurmctld's clock is another one than this machine's."""
+        """Return all answers. Raises PoolUnreachable when one is missing, late or not whole.
+
+        No answer, too, when slurmctld's clock is another one than this machine's.
+        """
         with _Asked(self._commands, self._seconds) as asked:
             lines, completed = asked.start_long(*job_lines.COMMAND), self._completed(asked)
             begun = time.time()

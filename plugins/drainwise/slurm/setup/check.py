@@ -191,15 +191,14 @@ def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
     value, line = facts.text("PreemptParameters"), f"PreemptParameters=min_exempt_priority={EXPOSED + 1}"
     exempt = exempt_from(value)
     if exempt is None:
-        why = "without it Slurm preempts runs that were not chosen"
-        yield Finding(DANGEROUS, "PreemptParameters", why, line, value)
+        severity, why = DANGEROUS, "without it Slurm preempts runs that were not chosen"
     elif exempt <= EXPOSED:
-        yield Finding(MISSING, "PreemptParameters", "the chosen runs are exempt, too", line, value)
+        severity, why = MISSING, "the chosen runs are exempt, too"
     elif exempt > EXPOSED + 1:
-        why = "a run whose own priority is below it is preempted without being chosen"
-        yield Finding(DANGEROUS, "PreemptParameters", why, line, value)
+        severity, why = DANGEROUS, "a run whose own priority is below it is preempted without being chosen"
     else:
-        yield Finding(OK, "PreemptParameters", "only chosen runs can be preempted", line, value)
+        severity, why = OK, "only chosen runs can be preempted"
+    yield Finding(severity, "PreemptParameters", why, line, value)
 
 
 def _with_value(facts: ClusterFacts, key: str, value: str) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -152,8 +151,3 @@ def _native_lines(site: SiteConfig, own: OwnSettings) -> dict[str, str]:
     if exemption(site, own) == "parameters" and exempt_from(own.text("PreemptParameters")) is None:
         lines["PreemptParameters"] = ",".join([*own.words("PreemptParameters"), f"min_exempt_priority={EXPOSED + 1}"])
     return lines
-
-
-def quoted(program: str) -> str:
-    """Return a path as a word of a shell script."""
-    return shlex.quote(program)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 
 from drainwise.common.printable import printable_ascii
 from drainwise.facts.errors import UsageError
@@ -10,7 +12,7 @@ from drainwise.install.rendered_tree import RenderedFile
 from drainwise.install.templates import Renderer, agent_unit, features_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.setup.merge import Hook, exemption, hooks_of, lines_of, quoted
+from drainwise.slurm.setup.merge import Hook, exemption, hooks_of, lines_of
 from drainwise.slurm.setup.own_settings import MANAGED, RECORD, VERSION, OwnSettings
 
 ROLES = ("node", "controller")
@@ -73,21 +75,14 @@ def render(site: SiteConfig, role: str, own: OwnSettings | None = None) -> tuple
 def mount_unit(directory: str) -> str:
     """Return the name that systemd wants for the unit that mounts a directory, as `systemd-escape --path` writes it."""
     plain = "/".join(part for part in directory.split("/") if part)
-    letters = (
-        "-"
-        if letter == "/"
-        else letter
-        if (letter.isascii() and (letter.isalnum() or letter in ":_")) or (letter == "." and place)
-        else "".join(f"\\x{byte:02x}" for byte in letter.encode())
-        for place, letter in enumerate(plain)
-    )
-    return "".join(letters) + ".mount"
+    escaped = re.sub(r"^\.|[^A-Za-z0-9:_./]", lambda one: "".join(f"\\x{byte:02x}" for byte in one[0].encode()), plain)
+    return f"{escaped.replace('/', '-')}.mount"
 
 
 def _hook_file(text: Renderer, hook: Hook) -> RenderedFile:
     module, what, otherwise = _HOOKS[hook.key]
     quiet = "yes" if hook.key == "TaskProlog" else ""
-    chained = quoted(hook.site) if hook.site else ""
+    chained = shlex.quote(hook.site) if hook.site else ""
     filled = text("hook.sh.j2", module=module, what=what, otherwise=otherwise, quiet=quiet, site=chained)
     return RenderedFile(hook.path, filled, 0o755)
 
