@@ -22,7 +22,7 @@ from drainwise.reclaim.choose.problem import Limits, Mask, Needs, Parts, Places,
 from random_pools import random_problem, with_parts, with_spanning
 
 FAMILIES = ("small", "users", "full", "full-users", "wide", "crowd", "crowd", "crowd")
-CASES = (*range(30), *range(36, 85, 8), 70, 79, 109, 142)
+CASES = (*range(30), *range(36, 85, 8), 70, 79, 109, 142, 145, 227, 238, 262, 358, 406)
 RECORDED = Path(__file__).parent / "choices.txt"
 
 
@@ -155,7 +155,7 @@ def chosen(kind: str) -> Iterator[str]:
     elif kind == "mixed":
         yield from map(mixed, range(8))
     elif kind == "crowded":
-        yield from map(crowded, range(72))
+        yield from map(crowded, (*range(72), 162))
     else:
         for number in CASES:
             yield from lines(number)

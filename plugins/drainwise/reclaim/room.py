@@ -186,7 +186,7 @@ def demand_left(
     served so.
     """
     left = _served(facts, owed, returning, {})
-    if not (intended and left.jobs.any()):
+    if not intended:
         return left
     as_intended = _served(facts, owed, returning, intended)
     return as_intended if (as_intended.jobs - left.jobs) @ facts.needs.cores < 0 else left
@@ -214,13 +214,11 @@ def _served(
     for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):
         account, several = needs.account[row], int(needs.several[row])
         wanted = min(int(jobs[row]), whole_cores(owed[account] / needs.cores[row]))
-        if wanted < 1 or not needs.may[row].any():
+        if wanted < 1:
             continue
         most = np.where(closed, 0, most)  # noqa: PLW2901
         now, later = (np.minimum(facts.fitting(row, room), most) for room in (free, free + back))
         count = jobs_on_places(later, several, wanted)
-        if not count:
-            continue
         order = _tightest_first(facts, row, free)
         first = _in_order(np.minimum(now, count), order, count * several)
         here = first + _in_order(np.minimum(later, count) - first, order, count * several - int(first.sum()))

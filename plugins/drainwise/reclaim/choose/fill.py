@@ -45,8 +45,7 @@ class Bounds:
             return
         begin = np.flatnonzero(np.diff(whose, prepend=-1))
         gives, price = self._state.more(pieces)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(gives > 0, price[:, None] / gives, np.inf)
+        each = np.where(gives > 0, price[:, None] / np.maximum(gives, 1e-9), np.inf)
         there = places[whose[begin]]
         self.unit[there] = np.minimum.reduceat(each, begin, axis=0)
         self.back[there] = np.add.reduceat(gives, begin, axis=0)
@@ -54,7 +53,7 @@ class Bounds:
     def of(self, kind: int, places: Whole | slice = slice(None)) -> Real:
         """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
         state, needs, held = self._state, self._state.problem.needs, self._state.problem.places
-        able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
+        able = needs.may[kind, places] & ~state.closed[places]
         if needs.whole[kind] or not held.shared.all():
             able &= (held.shared[places] & ~needs.whole[kind]) | ~state.jobs[places].any(axis=1)
         price = np.zeros(len(able))
@@ -66,8 +65,7 @@ class Bounds:
             else:
                 continue
             able &= lack <= self.back[places, resource]
-            with np.errstate(invalid="ignore"):
-                np.maximum(price, np.where(lack > 0, lack * self.unit[places, resource], 0.0), out=price)
+            price = np.where(lack > 0, np.maximum(price, np.maximum(lack, 1e-9) * self.unit[places, resource]), price)
         price[~able] = np.inf
         return price
 

@@ -23,7 +23,7 @@ from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.choose import choose
 from drainwise.reclaim.choose.fill import reprieve
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Real, State, Whole, whole_pilots
+from drainwise.reclaim.choose.problem import Limits, Mask, Real, State, Whole, whole_pilots
 from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.open_until import pilots_by_user
 from drainwise.reclaim.decide.user_plans import Allowances, able_and_closed, orders_of, with_kept_rooms
@@ -93,7 +93,7 @@ def withdrawals(
             # As few cores as can be by facts, of those the cheapest: which of the orders stand is what is chosen.
             size, rest = sizes[others].astype(float), float(sizes[others].sum() - max(spare, left))
             rows, limits = whole_pilots(size, 0 * sizes[others], 0 * size, price), _limits([[0]], [_ENDLESS])
-            stays[others] = plan_cores(rows, limits, rest, Rules(idle=0.0)).gone
+            stays[others] = plan_cores(rows, limits, rest, Rules()).gone
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
         for row in np.flatnonzero(~stays).tolist():
@@ -140,8 +140,7 @@ def with_replacements(
 
     kinds: what waits by kind, for the same jobs of which the others make room; None where cores are counted.
     """
-    ordered = {(one.account, one.user) for one in snapshot.pilots if _stands(one, now)}
-    by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
+    by_user = sorted(pilots_by_user(snapshot.pilots).items())
     allowances = Allowances(history, now, settings)
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history, allowances))]
     cycle = allowances.together()
@@ -311,7 +310,6 @@ def _state(kinds: DemandLeft, pilots: Sequence[Pilot], stands: Mask, user: Whole
     """Return the choice in which those of these pilots go whose orders stand, for the jobs that their room serves."""
     facts = kinds.facts
     rows = rows_of(facts, pilots, user, price, 0)
-    rows = replace(rows, way=np.where(stands, STANDING, KILL), loss=np.zeros_like(price))
     place, gives = rows.place, rows.gives
     jobs, room = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64), kinds.room.copy()
     back = stands[rows.row]
