@@ -86,6 +86,15 @@ def large(number: int) -> Iterator[str]:
     yield f"large {number}: {total(plan.gone)} facts {total(plan.by_facts)} for {plan.served.tolist()} {it.way()}"
 
 
+def shaped(number: int) -> str:
+    """What is chosen on few places of many pilots, where many kinds wait, or on many places."""
+    family = ("tall", "broad")[number % 2]
+    change = (lambda one, _: one, with_parts, with_spanning)[number // 2 % 3]
+    it = watched(change(random_problem(family, number), number))
+    plan = make_plan(it, Rules(compete=(USER, SITE)[number // 3 % 2], looks=12))
+    return f"shaped {number}: {rows_in(plan.gone)} facts {rows_in(plan.by_facts)} of {plan.served.tolist()} {it.way()}"
+
+
 def mixed(number: int) -> str:
     """What is chosen where two kinds of small jobs could share a place in more mixes than are looked at."""
     dice = Random(number)
@@ -154,6 +163,8 @@ def chosen(kind: str) -> Iterator[str]:
             yield from large(number)
     elif kind == "mixed":
         yield from map(mixed, range(8))
+    elif kind == "shaped":
+        yield from map(shaped, (1, 2, 3, 6, 7, 8, 12, 13, 16, 18, 19, 20))
     elif kind == "crowded":
         yield from map(crowded, (*range(72), 162))
     else:
@@ -161,11 +172,11 @@ def chosen(kind: str) -> Iterator[str]:
             yield from lines(number)
 
 
-@pytest.mark.parametrize("kind", ["", "large", "mixed", "crowded"])
+@pytest.mark.parametrize("kind", ["", "large", "mixed", "shaped", "crowded"])
 def test_it_chooses_as_recorded(kind: str) -> None:
     recorded = [line for line in RECORDED.read_text().splitlines() if line.startswith(kind or tuple("0123456789"))]
     assert list(chosen(kind)) == recorded
 
 
 if __name__ == "__main__":
-    print(*(line for kind in ("", "large", "mixed", "crowded") for line in chosen(kind)), sep="\n")
+    print(*(line for kind in ("", "large", "mixed", "shaped", "crowded") for line in chosen(kind)), sep="\n")

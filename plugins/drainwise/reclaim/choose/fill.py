@@ -143,7 +143,7 @@ class _Kind:
         self._offer(near, need, most, MOST_ROWS)
         short = np.flatnonzero(~np.isfinite(self.each[near]) & (state.problem.piece_count[near] > MOST_ROWS))
         if len(short):
-            self._offer(near[short], need[short], most[short], 1 << 62)
+            self._offer(near[short], need[short], most[short], len(state.gone))
 
     def _offer(self, places: Whole, need: Real, most: Whole, most_rows: int) -> None:
         """Find the cheapest offer of each of these places: the set of rows of the least price a job."""

@@ -227,7 +227,9 @@ class _Groups:
         limits = Limits(whose.account[users], whose.rank[users], binds, left, counts, np.zeros(count))
         most = np.where(needs.several[kinds] > 1, first.served[kinds], needs.most[kinds])
         jobs, whole = start.sum(axis=0), needs.whole[kinds]
-        asked = Needs(0 * one, jobs, needs.needs[kinds], may, whole, one, one.astype(float), most, np.array([float(jobs.sum())]))
+        asked = Needs(
+            0 * one, jobs, needs.needs[kinds], may, whole, one, one.astype(float), most, np.array([float(jobs.sum())])
+        )
         held = problem.places
         free = np.where(mine[:, None], held.free[places], np.minimum(held.free[places], 0))
         some_places = replace(held, free=free, cores=held.cores[places], shared=held.shared[places])
