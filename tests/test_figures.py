@@ -13,7 +13,6 @@ import pytest
 
 FIGURES = """
 drainwise.features.read TIMEOUT_SECS=2.0
-drainwise.features.read_http MOST_REDIRECTS=3 _MOVED=(301,302,303,307,308)
 drainwise.htcondor.node.cron_state START_SECONDS=60 USUAL_VACATE=600 _LIMIT=4194304 _LONGEST=11 _MISSED=3 _LATE=60
     _READABLE=4 _RUN=5
 drainwise.htcondor.node.job_directories _LONGEST=255 _TOO_LARGE=1000000000000 _MOST_CORES=4096 _PROC_LIMIT=65536
