@@ -113,7 +113,7 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
         may=may,
         whole=np.array([kind.whole for kind in kinds], dtype=bool),
         several=np.array([max(1, kind.places) for kind in kinds], dtype=np.int64),
-        cores=np.array([kind.cores for kind in kinds], dtype=float),
+        cores=np.array([kind.cores for kind in kinds]),
         most=jobs,
         owed=np.zeros(len(accounts)),
     )
