@@ -103,6 +103,12 @@ def test_an_order_that_is_a_little_worse_stands() -> None:
     assert told(plan(snapshot(ordered, dataclasses.replace(cheap(2)), deficit=8, surplus=16))) == ([], [])
 
 
+def test_an_order_that_costs_next_to_nothing_stands_though_another_pilot_costs_nothing() -> None:
+    idle = pilot(2, report(0.0, first_end=NOW, last_end=NOW, start=NOW, final=0.0, can_postpone=False))
+    seen = snapshot(dataclasses.replace(cheap(1), deadline=DEADLINE), idle, deficit=8, surplus=16)
+    assert told(plan(seen, dataclasses.replace(OPEN, waiting_cost=0.0))) == ([], [])
+
+
 def test_an_order_that_is_late_within_its_margin_stands() -> None:
     """Its deadline is a quarter of an hour after the end that it had stated; it takes five minutes longer."""
     said = report(8.0, first_end=NOW + 1800, last_end=NOW + 1800, start=NOW - 9000)

@@ -198,7 +198,11 @@ def _served(
     returning: Mapping[str, Amounts],
     intended: Mapping[str, Mapping[str, int]],
 ) -> DemandLeft:
-    needs, shared, (free, back) = facts.needs, facts.held.shared, (facts.held.free.copy(), 0 * facts.held.free)
+    needs, shared, (free, back) = (
+        facts.needs,
+        facts.held.shared,
+        (facts.held.free.copy(), np.zeros_like(facts.held.free)),
+    )
     jobs, owed = needs.jobs.copy(), np.array([owed_by_name.get(name, 0.0) for name in facts.accounts])
     none, closed = np.zeros(0, dtype=np.int64), np.zeros(len(facts.places), dtype=bool)
     served = [(none, none, none, free[:0], free[:0])]
@@ -231,7 +235,7 @@ def _served(
         free[at] -= from_free
         back[at] -= takes - from_free
         closed[at] |= alone
-        served.append((0 * at + row, at, here[at], from_free, takes - from_free))
+        served.append((np.full_like(at, row), at, here[at], from_free, takes - from_free))
     return DemandLeft(facts, jobs, owed, free + back, closed, Served(*map(np.concatenate, zip(*served))))
 
 

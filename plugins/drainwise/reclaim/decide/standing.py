@@ -92,7 +92,10 @@ def withdrawals(
             price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
             # As few cores as can be by facts, of those the cheapest: which of the orders stand is what is chosen.
             size, rest = sizes[others].astype(float), float(sizes[others].sum() - max(spare, left))
-            rows, limits = whole_pilots(size, 0 * sizes[others], 0 * size, price), _limits([[0]], [_ENDLESS])
+            rows, limits = (
+                whole_pilots(size, np.zeros_like(sizes[others]), np.zeros_like(size), price),
+                _limits([[0]], [_ENDLESS]),
+            )
             stays[others] = plan_cores(rows, limits, rest, Rules()).gone
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
