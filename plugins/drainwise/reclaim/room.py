@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from types import MappingProxyType
 
@@ -282,7 +282,7 @@ class PlaceRoom:
     runs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RoomMade:
     """The places where room is made, and of each kind the jobs with room and without, by its name.
 
@@ -294,9 +294,9 @@ class RoomMade:
     places: tuple[PlaceRoom, ...]
     jobs: Mapping[str, int]
     missing: Mapping[str, int]
-    plan: Plan = field(compare=False)
-    cores: Real = field(compare=False)
-    together: Whole = field(compare=False)
+    plan: Plan
+    cores: Real
+    together: Whole
 
 
 def rows_of(facts: RoomFacts, pilots: Sequence[Pilot], user: Whole, cost: Real, now: int) -> Rows:
