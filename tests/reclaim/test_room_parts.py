@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.facts import Pilot
+from drainwise.pool.facts import Piece, Pilot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
@@ -40,8 +40,9 @@ def test_each_waiting_job_is_served_by_one_pilot_of_its_place() -> None:
 
 
 def test_single_cores_are_asked_of_all_pilots_of_the_places_where_they_are_of_use() -> None:
-    """Nobody on a place where the jobs may not run is asked."""
-    others = [able(3, "n9")]
+    """Nobody on a place where the jobs may not run is asked, nor who is on several places."""
+    pieces = tuple(Piece(name, name, Amounts(8, GIB)) for name in ("n0", "n1"))
+    others = [able(3, "n9"), replace(able(4, "n0"), place="", holds=None, pieces=pieces)]
     places = [place("n0"), place("n1"), place("n9", of="special")]
     found = plan(pool([able(1, "n0"), able(2, "n1"), *others], [kind(5, Amounts(1, GIB), "plain")], places))
     assert asked(found) == {1: 5, 2: 5} and found.orders == ()
