@@ -160,8 +160,10 @@ def test_a_pilot_returns_what_idles_in_it_where_that_is_just_what_jobs_need(
 
 
 def test_of_two_that_cannot_return_all_in_time_the_one_is_asked_of_which_more_comes() -> None:
-    later = {"first_end": NOW + 50_000, "last_end": NOW + 50_000, "uncommitted": 0.0, "final": 0.0}
-    busy, half = (replace(able(one, f"n{one}"), report=report(used, **later)) for one, used in ((0, 16.0), (1, 8.0)))
+    busy, half = (
+        replace(able(one, f"n{one}"), report=report(used, first_end=NOW + 50_000, last_end=NOW + 50_000, final=0.0))
+        for one, used in ((0, 16.0), (1, 8.0))
+    )
     seen = pool([busy, half], [kind(1, Amounts(12, GIB))], [place("n0"), place("n1")])
     found = plan(seen, replace(SETTINGS, extra_cores=0))
     assert asked(found) == {1: 12} and found.returns[0].cores_back is None

@@ -238,7 +238,7 @@ def _best_sets(
     turn = (np.arange(len(first)) - np.searchsorted(whose[first], whose[first]))[np.cumsum(new) - 1]
     # Beside its rows each pilot has none: a row that is not there.
     way, at, turn = np.append(able, -1 - first), np.append(whose[able], whose[first]), np.append(turn, turn[new])
-    gives, costs = (np.append(some[able], np.zeros(len(first))) for some in (size, price))
+    gives, costs = (np.append(some[able], 0.0 * first) for some in (size, price))
     order = np.lexsort((at, turn))
     way, at, turn, gives, costs = (some[order] for some in (way, at, turn, gives, costs))
     largest = np.zeros(len(want))
