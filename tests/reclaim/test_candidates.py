@@ -542,6 +542,8 @@ def test_what_lies_within_the_bounds_counts_as_it_is_stated() -> None:
     assert all(value == getattr(said, name) for name, value in found._asdict().items())
     ended = claimed_values(pilot(1, said, lease_end=STARTED - 10), NOW, SETTINGS.heartbeat_limit)
     assert ended is not None and ended.add_final_exp_waste == 0
+    stale = columns_of([pilot(1, but(said, heartbeat=NOW - 9000))], NOW, SETTINGS, History())
+    assert stale.used_cpu == stale.first_exp_job_end == stale.last_exp_job_end == 0, "it is not believed"
 
 
 def test_who_is_requeued_and_says_nothing_drains_for_as_long_as_it_is_warned() -> None:

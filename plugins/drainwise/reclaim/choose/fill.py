@@ -235,8 +235,7 @@ class _Kind:
         bound = (limits.binds == limit).any(axis=1) | (not self.is_refused)
         self.is_refused = True
         allowed = state.allowed()
-        low = bound & (allowed < state.problem.largest).any(axis=1)
-        barred = np.flatnonzero(low[table.user] & ~state.barred)
+        barred = np.flatnonzero(bound[table.user] & ~state.barred)
         barred = barred[(allowed[table.user[barred]] < table.spends[barred]).any(axis=1)]
         barred = barred[state.open(barred)]
         way = state.way[table.pilot[barred]]

@@ -113,7 +113,7 @@ def make_plan(problem: Problem, rules: Rules) -> Plan:
 def groups_of(limits: Limits, compete: str) -> Whole:
     """Return the group of each user whose reports compete with each other."""
     one_each = np.arange(len(limits.rank))
-    return {USER: one_each, ACCOUNT: limits.account, SITE: 0 * one_each}[compete]
+    return {USER: one_each, ACCOUNT: limits.account, SITE: np.zeros_like(one_each)}[compete]
 
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
@@ -226,10 +226,9 @@ class _Groups:
         binds, counts = np.arange(2 * count).reshape(2, -1).T, np.repeat(np.arange(2), count)
         limits = Limits(whose.account[users], whose.rank[users], binds, left, counts, np.zeros(count))
         most = np.where(needs.several[kinds] > 1, first.served[kinds], needs.most[kinds])
-        jobs, whole = start.sum(axis=0), needs.whole[kinds]
-        asked = Needs(
-            0 * one, jobs, needs.needs[kinds], may, whole, one, one.astype(float), most, np.array([float(jobs.sum())])
-        )
+        jobs, whole, none = start.sum(axis=0), needs.whole[kinds], np.zeros_like(kinds)
+        every = np.array([float(jobs.sum())])
+        asked = Needs(none, jobs, needs.needs[kinds], may, whole, one, one.astype(float), most, every)
         held = problem.places
         free = np.where(mine[:, None], held.free[places], np.minimum(held.free[places], 0))
         some_places = replace(held, free=free, cores=held.cores[places], shared=held.shared[places])

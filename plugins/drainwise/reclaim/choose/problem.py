@@ -63,8 +63,8 @@ def largest_of(rows: Rows, users: int) -> Real:
 def whole_pilots(cores: Real, user: Whole, loss: Real, claim: Real) -> Rows:
     """Return rows of n pilots that go as a whole, one each, on one place that has cores alone; as in `Rows`."""
     every = np.arange(len(cores))
-    spends, ways = np.column_stack((cores, 0 * cores)), np.full(len(cores), KILL)
-    return Rows(every, ways, user, spends, loss, claim, every, 0 * every, cores[:, None])
+    spends, ways = np.column_stack((cores, np.zeros_like(cores))), np.full(len(cores), KILL)
+    return Rows(every, ways, user, spends, loss, claim, every, np.zeros_like(every), cores[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +92,8 @@ def with_parts(rows: Rows, parts: Parts, memory: int | None = None) -> Rows:
         parts.pilot,
         np.where(parts.stands, STANDING, PART),
         rows.user[parts.pilot],
-        np.column_stack((cores, 0 * cores)),
-        0 * cores,
+        np.column_stack((cores, np.zeros_like(cores))),
+        np.zeros_like(cores),
         parts.cost,
         len(rows) + np.arange(len(cores)),
         rows.place[piece],
@@ -197,11 +197,6 @@ class Problem:
     def home(self) -> Whole:
         """The place of each row, n; of one on several places the first, of one on none any."""
         return np.append(self.rows.place, -1)[self.pieces_of[:-1]]
-
-    @cached_property
-    def largest(self) -> Real:
-        """The most cores and devices of a row of each user, U × 2."""
-        return largest_of(self.rows, len(self.limits.rank))
 
     @cached_property
     def has_ways(self) -> bool:

@@ -92,7 +92,10 @@ def withdrawals(
             price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
             # As few cores as can be by facts, of those the cheapest: which of the orders stand is what is chosen.
             size, rest = sizes[others].astype(float), float(sizes[others].sum() - max(spare, left))
-            rows, limits = whole_pilots(size, 0 * sizes[others], 0 * size, price), _limits([[0]], [_ENDLESS])
+            rows, limits = (
+                whole_pilots(size, np.zeros_like(sizes[others]), np.zeros_like(size), price),
+                _limits([[0]], [_ENDLESS]),
+            )
             stays[others] = plan_cores(rows, limits, rest, Rules()).gone
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
@@ -143,8 +146,8 @@ def with_replacements(
     by_user = sorted(pilots_by_user(snapshot.pilots).items())
     allowances = Allowances(history, now, settings)
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history, allowances))]
-    cycle = allowances.together()
-    found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
+    cycle, pilots, time = allowances.together(), snapshot.pilots, settings.time_to_start
+    found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, pilots, cycle, time)
     plans = {(one.account, one.user, one.request): one for one in plan.users}
     parts = {name: dict(one) for name, one in plan.parts.items()}
     for part, _ in found:
@@ -259,7 +262,9 @@ def _limits(binds: Sequence[Sequence[int]], most: Sequence[float]) -> Limits:
     return Limits(users, none, np.array(binds), np.array(most, dtype=float), np.zeros(len(most), dtype=np.int64), none)
 
 
-def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot], cycle: int) -> _Replaced:
+def _by_room(
+    users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot], cycle: int, time_to_start: int
+) -> _Replaced:
     """Let other pilots of each user, of no more cores together, make room for the same jobs; as `_by_cores`.
 
     Not in place of orders for jobs that need several places, nor on places with orders to others' pilots. What no other
@@ -300,9 +305,8 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
     ordered_at = [facts.index.get(one.place, -1) for user in users for one in user.pilots[: user.count]]
     others = served.some(~np.isin(served.place, ordered_at) | ~served.returning.any(axis=1))
     back = {one.pilot.run for _, more in replaced for one in more}
-    going, time = [one for one in pilots if one.run not in back], users[0].able.settings.time_to_start if users else 0
-    kinds = replace(kinds, served=others)
-    parts = with_kept_rooms([one for one, _ in replaced], kinds, places, going, time)
+    going, kinds = [one for one in pilots if one.run not in back], replace(kinds, served=others)
+    parts = with_kept_rooms([one for one, _ in replaced], kinds, places, going, time_to_start)
     return list(zip(parts, (more for _, more in replaced)))
 
 
