@@ -15,7 +15,7 @@ from pytest_mock import MockerFixture
 from drainwise.common.local_file import Held
 from drainwise.facts.errors import RefusedFile
 from drainwise.node import JOB_STATUS, glidein, glidein_places
-from drainwise.node.glidein import MOST_PAYLOADS, SILENT_AFTER, read_glideins
+from drainwise.node.glidein import read_glideins
 from drainwise.node.glidein_places import MOST_DIRECTORIES, local_directories
 from drainwise.pilotad.attributes import GLIDEIN_AD, PILOT_AD
 from drainwise.pilotad.report import PilotReport
@@ -108,7 +108,7 @@ def test_without_a_glidein_nothing_is_said(sandbox: Path) -> None:
     place = glidein_in(sandbox / "glide_x")
     payload(place, 1)
     assert read(sandbox) is not None
-    old = time.time() - SILENT_AFTER - 5
+    old = time.time() - 305
     os.utime(place / "log" / "StartdLog", (old, old))
     assert read(sandbox) is None
 
@@ -206,7 +206,7 @@ def test_another_users_file_is_not_read(sandbox: Path, foreign: str) -> None:
 def test_too_many_payloads_are_no_report(sandbox: Path) -> None:
     """Each with sound ads: looked at as far as the limit, in the time that there is."""
     place = glidein_in(sandbox / "glide_x")
-    for number in range(MOST_PAYLOADS + 5):
+    for number in range(261):
         payload(place, number)
     with pytest.raises(RefusedFile, match=r"too many payloads|not read in time"):
         read(sandbox)

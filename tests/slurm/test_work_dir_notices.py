@@ -145,6 +145,18 @@ def test_a_notice_is_brought_looked_after_now_and_then_and_removed(agent: Agent)
     assert agent.written() == [] and agent.bring(None, LOOK_PERIOD) == {} == agent.clear()
 
 
+def test_what_was_written_down_is_read_when_an_agent_begins_and_not_again(agent: Agent) -> None:
+    """A file that comes there later is not the agent's own."""
+    agent.start(job_of(17))
+    assert agent.clear() == {}
+    agent.bring(AD)
+    record = (agent.node / ".work_dir.17").read_text()
+    (agent.node / ".work_dir.18").write_text(record.replace('"17', '"18'))
+    assert agent.clear() == {}
+    agent.start_again()
+    assert list(agent.clear()) == ["18"]
+
+
 @pytest.mark.parametrize(
     ("changed", "said", "tried_after"),
     [((False, "in the way"), "in the way", RETRY), (None, "WorkDir: the work was not done", RETRY)],
