@@ -15,7 +15,7 @@ FIGURES = """
 drainwise.features.read TIMEOUT_SECS=2.0
 drainwise.htcondor.node.cron_state START_SECONDS=60 USUAL_VACATE=600 _LIMIT=4194304 _LONGEST=11 _MISSED=3 _LATE=60
     _READABLE=4 _RUN=5
-drainwise.htcondor.node.job_directories _LONGEST=255 _TOO_LARGE=1000000000000 _MOST_CORES=4096 _PROC_LIMIT=65536
+drainwise.htcondor.node.job_directories _PROC_LIMIT=65536
 drainwise.htcondor.node.order_list ENDLESS=315360000
 drainwise.htcondor.node.parts _MOST_DIGITS=10 _LOOKS=2
 drainwise.htcondor.pool.knobs SETTLED_AFTER=120
@@ -42,14 +42,12 @@ drainwise.requests.request _LARGEST=1048576
 drainwise.slurm.jobs.admin_comment VERSION=1 LONGEST=1024 MOST_OTHERS=31 _LARGEST_JOB=4294967295 _LONGEST_NODE=64
     _LONGEST_VERSION=32
 drainwise.slurm.jobs.job MOST_TEXT=1024
-drainwise.slurm.jobs.order_mark MOST=16 _CARRIERS=3
 drainwise.slurm.node_agent.user_task PATIENCE=1.0 LEFT_OVER=3600 SECONDS=0.5 MOST_FILES=1000 MOST_STARTDS=16 _LINES=16
     _LIMIT=8388608
 drainwise.slurm.node_agent.user_tasks USER_SECONDS=2.0 JOBS_TOGETHER=32 WORK_DIR_PERIOD=300 GLIDEIN_PERIOD=60
     SLOW_PERIOD=600
 drainwise.slurm.node_agent.work_dirs SECONDS=2.0 LOOK_PERIOD=300 RETRY=300 LONGEST=86400 MOST_OTHERS=64
     _RECORD_LIMIT=65536
-drainwise.slurm.pool.old_release MOST_UNCLEAR=256
 drainwise.slurm.pool.orders _RECORD_SECONDS=25.0 _RECORD_PAUSE=0.5 _IN_VAIN_SECONDS=300.0
 drainwise.slurm.pool.pool SNAPSHOT_SECONDS=120.0
 drainwise.slurm.pool.transport FILTERED_JSON=(23,2) MOST_JOBS=2147483648
