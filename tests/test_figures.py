@@ -44,10 +44,8 @@ drainwise.slurm.jobs.admin_comment VERSION=1 LONGEST=1024 MOST_OTHERS=31 _LARGES
 drainwise.slurm.jobs.job MOST_TEXT=1024
 drainwise.slurm.node_agent.user_task PATIENCE=1.0 LEFT_OVER=3600 SECONDS=0.5 MOST_FILES=1000 MOST_STARTDS=16 _LINES=16
     _LIMIT=8388608
-drainwise.slurm.node_agent.user_tasks USER_SECONDS=2.0 JOBS_TOGETHER=32 WORK_DIR_PERIOD=300 GLIDEIN_PERIOD=60
-    SLOW_PERIOD=600
-drainwise.slurm.node_agent.work_dirs SECONDS=2.0 LOOK_PERIOD=300 RETRY=300 LONGEST=86400 MOST_OTHERS=64
-    _RECORD_LIMIT=65536
+drainwise.slurm.node_agent.user_tasks USER_SECONDS=2.0
+drainwise.slurm.node_agent.work_dirs SECONDS=2.0 MOST_OTHERS=64 _RECORD_LIMIT=65536
 drainwise.slurm.pool.orders _RECORD_SECONDS=25.0 _RECORD_PAUSE=0.5 _IN_VAIN_SECONDS=300.0
 drainwise.slurm.pool.pool SNAPSHOT_SECONDS=120.0
 drainwise.slurm.pool.transport FILTERED_JSON=(23,2) MOST_JOBS=2147483648

@@ -23,10 +23,11 @@ from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node_agent.as_user import Identity, Users
 from drainwise.slurm.node_agent.jobs import NodeJob
 from drainwise.slurm.node_agent.user_task import WorkDirTask
-from drainwise.slurm.node_agent.work_dirs import LONGEST, LOOK_PERIOD, RETRY, WorkDirNotices, WorkDirs
+from drainwise.slurm.node_agent.work_dirs import WorkDirNotices, WorkDirs
 
 ALICE = 54321
 NOW = 1_795_000_000
+LOOK_PERIOD, RETRY, LONGEST = 300, 300, 86_400
 AD, OTHER = SiteAd(True, NOW + 600), SiteAd(True, NOW + 900)
 HOME = b"/home/alice"
 Key = tuple[str, str]
