@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.clocks import CLOCKS_DIFFER
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import whole_cores
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.quota import (
-    CLOCKS_DIFFER,
     Balance,
     on_its_way,
     owed,
