@@ -279,9 +279,10 @@ def test_an_order_to_a_pilot_that_retires_already_is_replaced() -> None:
 
 
 def test_room_that_the_job_cannot_use_replaces_nothing() -> None:
-    """The cheap pilot is on a node where the job may not run, or holds less memory than it needs."""
+    """The cheap pilot is on a node where the job may not run, or holds less memory than it needs, or a core less."""
     assert told(plan(waiting(on(late(1), "n1"), on(cheap(2), "n9")))) == ([], [])
     assert told(plan(waiting(on(late(1), "n1"), on(cheap(2), "n2", 4096), memory=8192))) == ([], [])
+    assert told(plan(waiting(on(late(1), "n1"), on(cheap(2, cores=7), "n1")))) == ([], [])
 
 
 def test_room_of_two_pilots_moves_as_a_whole() -> None:

@@ -146,6 +146,7 @@ def test_one_pilot_returns_cores_for_several_kinds() -> None:
     [
         pytest.param(9, 0, [kind(3, Amounts(2, GIB)), kind(1, Amounts(3, GIB))], id="all jobs of both kinds"),
         pytest.param(6, 0, [kind(3, Amounts(2, GIB))], id="all jobs of one kind"),
+        pytest.param(50, 0, [kind(3, Amounts(25, GIB))], id="as many jobs as it can make room for"),
         pytest.param(1, 1, [kind(1, Amounts(2, GIB))], id="one job, in part in what is free"),
     ],
 )
@@ -157,6 +158,13 @@ def test_a_pilot_returns_what_idles_in_it_where_that_is_just_what_jobs_need(
     large, there = replace(able(1, "n0", 64, 64 * GIB), report=said), Amounts(free, free * GIB)
     found = plan(pool([large], kinds, [replace(place("n0", 64 + free), free=there)]))
     assert asked(found) == {1: idle} and found.orders == ()
+
+
+def test_each_of_two_pilots_returns_what_one_job_needs_where_no_more_idles_in_it() -> None:
+    said = report(39.0, first_end=NOW + 50_000, last_end=NOW + 50_000, final=0.0)
+    two = [replace(able(one, f"n{one}", 64, 64 * GIB), report=said) for one in (0, 1)]
+    found = plan(pool(two, [kind(2, Amounts(25, GIB))], [place("n0", 64), place("n1", 64)]))
+    assert asked(found) == {0: 25, 1: 25} and found.orders == ()
 
 
 def test_of_two_that_cannot_return_all_in_time_the_one_is_asked_of_which_more_comes() -> None:

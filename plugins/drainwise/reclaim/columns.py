@@ -213,10 +213,10 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    table = np.array([_facts(one) for one in pilots], dtype=float).reshape(-1, len(_NAMES))
+    table = np.array([_facts(one) for one in pilots], dtype=float).reshape(len(pilots), len(_NAMES))
     facts, known = _named(np.ascontiguousarray(table.T)), dict[str, int]()
     user = [known.setdefault(one.user, len(known)) for one in pilots]
-    of_user = np.array([_of_user(name, history) for name in known]).reshape(-1, 2)[user].T
+    of_user = np.array([_of_user(name, history) for name in known]).reshape(len(known), 2)[user].T
     billed = np.ones(len(pilots))
     if settings.billing != CORES_ALONE:
         billed = np.array([settings.billing.each_core(one) for one in pilots], dtype=float)

@@ -127,7 +127,7 @@ _plain = attrgetter(*PLAIN)
 def _matrix(rows: Iterable[Amounts], resources: tuple[str, ...]) -> Real:
     """Return the amounts of each row by resource."""
     rows = tuple(rows)
-    plain = np.array([_plain(one) for one in rows], dtype=float).reshape(-1, len(PLAIN)).T
+    plain = np.array([_plain(one) for one in rows], dtype=float).reshape(len(rows), len(PLAIN)).T
     by_name = dict(zip(PLAIN, plain))
     others = [name for name in resources if name not in PLAIN]
     by_name |= {name: np.array([dict(one.others).get(name, 0) for one in rows], dtype=float) for name in others}

@@ -133,7 +133,7 @@ class _Group:
             counts = np.arange(1 + int(min(self.most[column], needs.most[kind], MOST_MIXES, fit)))
             grown = np.repeat(mixes, len(counts), axis=0)
             grown[:, column] = np.tile(counts, len(mixes))
-            taken = (takes[:, None, :] + counts[:, None] * need).reshape(-1, len(most))
+            taken = (takes[:, None, :] + counts[:, None] * need).reshape(len(grown), len(most))
             able = (taken <= most).all(axis=1) & ~((grown.sum(axis=1) > 1) & grown[:, alone].any(axis=1))
             mixes, takes = grown[able], taken[able]
             if len(mixes) > MOST_MIXES:
