@@ -9,14 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from drainwise.cli.main import main
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import ConfigurationError
 from drainwise.reclaim import prices
+from drainwise.reclaim.candidates import candidates_of
+from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.siteconfig import load
 from made_up_package import put_package
+
+from .conftest import pilot
 
 if TYPE_CHECKING:
     from .conftest import AlicesPool
@@ -68,6 +73,14 @@ def test_the_documented_policy_decides(pool: AlicesPool, install: Install, capsy
     assert json.loads(capsys.readouterr().out)["policy"] == "fewest-pilots"
     assert len(pool.orders) == 2
     assert said == []
+
+
+def test_it_sees_the_pilots_of_one_user_at_a_time(install: Install) -> None:
+    install(WRONG.format("np.full(len(it), float(len(it)))"), ENTRY.replace("FEWEST_PILOTS", "WRONG"))
+    settings, now = ReclaimSettings("fewest-pilots", 7200, 7200, 86_400, 3600, 100, 100, 100), 1_795_249_000
+    figures = candidates_of([pilot(one, now, now, None) for one in range(3)], now, settings).figures
+    assert prices.prices_of(figures, settings).tolist() == [3, 3, 3]
+    assert prices.prices_of(figures, settings, np.array([0, 0, 1])).tolist() == [2, 2, 1]
 
 
 def test_the_site_file_names_it(install: Install, tmp_path: Path) -> None:

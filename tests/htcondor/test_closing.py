@@ -28,6 +28,10 @@ def test_a_drain_ends_when_no_request_closes_its_node_any_more() -> None:
     assert to_open([LATER], drained, NOW + 1) == ["n1"], "it is closed for another request by now"
 
 
+def test_the_reason_of_a_drain_is_short() -> None:
+    assert reason_of(Closing("r1", frozenset(), NOW, "x" * 500)) == "drainwise-r1: ".ljust(200, "x")
+
+
 @given(st.text(max_size=400))
 def test_the_reason_is_one_line_that_begins_with_the_request(text: str) -> None:
     reason = reason_of(Closing("r1", frozenset(), NOW, text))

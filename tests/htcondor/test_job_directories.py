@@ -298,6 +298,27 @@ def test_only_directories_of_starters_are_looked_at(made: Node) -> None:
         assert list(job_directory_names(execute)) == ["dir_12", "dir_7"]
 
 
+@pytest.mark.parametrize(
+    ("name", "job", "cores", "start", "expected"),
+    [
+        ("s" * 255, "j" * 255, 4096, 10**12 - 1, (4096, 10**12 - 1)),
+        ("s" * 256, "j", 8, 5, None),
+        ("s", "j" * 256, 8, 5, None),
+        ("s", "j", 4097, 0, (4096, 0)),
+        ("s", "j", 8, 10**12, (8, None)),
+        ("s", "j", 8, -1, (8, None)),
+        ("s", "j", 10**12 - 1, 5, (4096, 5)),
+        ("s", "j", 10**12, 5, None),
+        ("s", "j", 0, 5, None),
+    ],
+)
+def test_an_identity_has_bounds(
+    name: str, job: str, cores: int, start: int, expected: tuple[int, int | None] | None
+) -> None:
+    found = identity(f'Name = "{name}"\nGlobalJobId = "{job}"\nCpus = {cores}\nJobStart = {start}\n'.encode())
+    assert found == (None if expected is None else (name, job, *expected))
+
+
 words = st.text("abz019_-.@#:+/ \"'\\;|&()\u0661\xff", max_size=12)
 slot_names = st.text("abz019_-.", min_size=1, max_size=12).map(lambda name: f"slot1_1@{name}")
 job_names = st.text("abz019_-.", min_size=1, max_size=12).map(lambda name: f"{name}#7.0#1795248000")

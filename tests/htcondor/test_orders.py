@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused
-from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of
-from drainwise.htcondor.pool.knobs import KEPT, OrderEntry, orders_text, parse_orders, run_name, with_order
+from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
+from drainwise.htcondor.pool.knobs import OrderEntry, orders_text, parse_orders, run_name, with_order
 
 JOB, START, DEADLINE = "ce01.example.org#12.0#1795249000", 1795249100, 1795260000
 RUN = f"{JOB}@{START}"
@@ -95,6 +95,16 @@ def test_zeros_before_a_deadline_mean_nothing_and_hinder_no_other_order() -> Non
     assert orders_text(with_order(present[:1], order, {RUN, OTHER}, NOW)) == f"{OTHER}={DEADLINE} {RUN}={DEADLINE}"
 
 
+def test_a_deadline_has_nine_or_ten_digits() -> None:
+    words = " ".join(f"{OTHER}={'9' * digits}" for digits in range(8, 12))
+    assert [one.deadline for one in parse_orders(words)] == [999_999_999, 9_999_999_999]
+
+
+def test_more_than_five_years_are_left_only_by_a_withdrawal() -> None:
+    """Its retirement lasts ten; some of it has passed when it is read."""
+    assert [is_endless(left) for left in (None, 157_680_000, 157_680_001)] == [False, False, True]
+
+
 @given(st.text(alphabet="0123456789= \t#@.-ab\u0661", max_size=80), st.sampled_from([RUN, OTHER]))
 def test_whatever_the_list_has_another_order_can_be_written(text: str, run: str) -> None:
     present = parse_orders(f"{text} {OTHER}={text} {OTHER}=0{DEADLINE - 1}")
@@ -105,9 +115,9 @@ def test_whatever_the_list_has_another_order_can_be_written(text: str, run: str)
 def test_orders_of_runs_that_have_ended_are_dropped() -> None:
     """The list stays about as short as the node's list of jobs: an hour after its deadline nobody asks any more."""
     ended = OrderEntry(OTHER, DEADLINE)
-    assert with_order([ended], order, {RUN}, DEADLINE + KEPT + 1) == (order,)
-    assert with_order([ended], order, {RUN}, DEADLINE + KEPT) == (ended, order)
-    assert with_order([ended], order, {RUN, OTHER}, DEADLINE + KEPT + 1) == (ended, order)
+    assert with_order([ended], order, {RUN}, DEADLINE + 3601) == (order,)
+    assert with_order([ended], order, {RUN}, DEADLINE + 3600) == (ended, order)
+    assert with_order([ended], order, {RUN, OTHER}, DEADLINE + 3601) == (ended, order)
     assert with_order([OrderEntry(OTHER, WITHDRAWN)], order, {RUN}, DEADLINE - 7200) == (order,)
 
 

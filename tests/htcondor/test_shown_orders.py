@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from drainwise.htcondor.node.order_list import WITHDRAWN
-from drainwise.htcondor.pool.knobs import MOST, to_be_asked, with_knobs
+from drainwise.htcondor.pool.knobs import to_be_asked, with_knobs
 from drainwise.pool.facts import Pilot, Snapshot
 
 NOW = 1795259000
@@ -26,7 +26,9 @@ def test_a_run_that_retires_needs_no_question() -> None:
 
 def test_a_storm_of_pretended_orders_costs_a_bounded_number_of_questions() -> None:
     seen = Snapshot(NOW, tuple(pilot(number, f"n{number}") for number in range(500)), ())
-    assert len(to_be_asked(seen)) == MOST
+    assert len(to_be_asked(seen)) == 32
+    again = Snapshot(NOW, (*seen.pilots, pilot(501, "n31")), ())
+    assert to_be_asked(again) == to_be_asked(seen)
 
 
 def test_an_order_that_was_never_given_does_not_count_and_its_node_is_named() -> None:

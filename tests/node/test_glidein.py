@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from drainwise.facts.waste import draining_waste, kill_waste
 from drainwise.node.glidein import (
-    USUAL_LOOKS,
-    USUAL_STAY,
     GlideinPayload,
     GlideinSettings,
     glidein_report,
@@ -93,7 +91,7 @@ def test_without_payloads_what_is_left_of_its_stay_counts() -> None:
 def test_a_glidein_that_retires_is_draining() -> None:
     """And nothing runs beyond its own end."""
     settings = settings_in(b"glidein_todie = %d\nGLIDEIN_TORETIRE = %d\n" % (NOW + 500, NOW - 1))
-    assert (settings.stay, settings.looks) == (USUAL_STAY, USUAL_LOOKS)
+    assert (settings.stay, settings.looks) == (400, (270, 370))
     found = glidein_report(
         (GlideinPayload(8, NOW, NOW + 600), GlideinPayload(1, NOW, None)), settings, 9, BEGUN, 0, NOW
     )

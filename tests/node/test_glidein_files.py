@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from pytest_mock import MockerFixture
 
+from drainwise.common.local_file import Held
 from drainwise.facts.errors import RefusedFile
 from drainwise.node import JOB_STATUS, glidein, glidein_places
-from drainwise.node.glidein import MOST_PAYLOADS, SILENT_AFTER, read_glideins
+from drainwise.node.glidein import read_glideins
 from drainwise.node.glidein_places import MOST_DIRECTORIES, local_directories
 from drainwise.pilotad.attributes import GLIDEIN_AD, PILOT_AD
 from drainwise.pilotad.report import PilotReport
@@ -107,7 +108,7 @@ def test_without_a_glidein_nothing_is_said(sandbox: Path) -> None:
     place = glidein_in(sandbox / "glide_x")
     payload(place, 1)
     assert read(sandbox) is not None
-    old = time.time() - SILENT_AFTER - 5
+    old = time.time() - 305
     os.utime(place / "log" / "StartdLog", (old, old))
     assert read(sandbox) is None
 
@@ -205,7 +206,7 @@ def test_another_users_file_is_not_read(sandbox: Path, foreign: str) -> None:
 def test_too_many_payloads_are_no_report(sandbox: Path) -> None:
     """Each with sound ads: looked at as far as the limit, in the time that there is."""
     place = glidein_in(sandbox / "glide_x")
-    for number in range(MOST_PAYLOADS + 5):
+    for number in range(261):
         payload(place, number)
     with pytest.raises(RefusedFile, match=r"too many payloads|not read in time"):
         read(sandbox)
@@ -237,7 +238,21 @@ def test_many_directories_are_not_all_looked_at(sandbox: Path, monkeypatch: pyte
 
     monkeypatch.setattr(glidein_places, "names_of_directories", counted)
     assert read(sandbox) is None
-    assert len(looked_at) == 1 + MOST_DIRECTORIES
+    assert len(looked_at) == 1 + MOST_DIRECTORIES == 65
+
+
+def test_a_directory_counts_with_its_first_entries_and_few_of_those_are_looked_into(tmp_path: Path) -> None:
+    """However many there are: 1024 of one directory, 128 below those of the job."""
+    for one in ("many", *(f"many/{number}" for number in range(1030))):
+        os.mkdir(tmp_path / one)
+    for number in range(130):
+        for one in ("execute", "log"):
+            os.makedirs(tmp_path / "few" / str(number) / one)
+    with Held(os.open(tmp_path, os.O_PATH | os.O_DIRECTORY)) as directory:
+        assert len(glidein_places.names_of_directories(directory, "many")) == 1024
+    shutil.rmtree(tmp_path / "many")
+    with Held(os.open(tmp_path, os.O_PATH | os.O_DIRECTORY)) as directory:
+        assert len(glidein_places.places_of_glideins(directory)) == 128
 
 
 def test_ads_that_change_while_they_are_read(sandbox: Path) -> None:

@@ -121,6 +121,25 @@ def test_another_text_is_none(text: object) -> None:
     assert observation_in(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        (f"{'p' * 16}:1795249000:0:0:0:0:", True),
+        (f"{'p' * 17}:1795249000:0:0:0:0:", False),
+        ("panda:1795249000:0:0:9999999999:0:", True),
+        ("panda:1795249000:0:0:10000000000:0:", False),
+        ("panda:946684800:0:0:0:0:", True),
+        ("panda:946684799:0:0:0:0:", False),
+        ("panda:4102444800:0:0:0:0:", True),
+        ("panda:4102444801:0:0:0:0:", False),
+        (f"panda:1795249000:30:0:0:0:{','.join('1' * 24)}", True),
+        (f"panda:1795249000:30:0:0:0:{','.join('1' * 25)}", False),
+    ],
+)
+def test_an_observation_is_read_within_bounds(text: str, is_read: bool) -> None:
+    assert (observation_in(text) is not None) is is_read
+
+
 def test_its_report_says_what_a_kill_loses_and_no_end() -> None:
     told = seen(trees((1, 100, 50), (2, 200, 300))).told
     assert told is not None

@@ -6,8 +6,6 @@ import pytest
 from pytest_mock import MockerFixture
 
 from drainwise.node.payloads.payload_trees import (
-    MOST_MEMBERS,
-    MOST_PAYLOADS,
     PROFILES,
     JobProcesses,
     PayloadTrees,
@@ -43,6 +41,13 @@ def test_a_plain_pilot_has_the_payloads_that_run_side_by_side() -> None:
     assert payloads(pilot, first, second, Row(40, 31, age=290, cpu=280)) == {30: 850, 31: 290}
 
 
+def test_a_supervisor_below_another_one_is_no_process_of_the_job() -> None:
+    """Slurm's slurmstepd of a step may have been started by that of the batch script."""
+    table = MadeUpTable(STARTER, Row(11, 10, age=1500, cpu=9), Row(20, 11, age=1000, cpu=900))
+    found = job_processes(table, (STARTER.pid, 11))
+    assert found is not None and (found.roots, list(found.members)) == ((20,), [20])
+
+
 def test_scripts_that_start_each_other_are_no_payloads() -> None:
     rows = Row(20, 10, age=1000), Row(21, 20, age=999), Row(22, 21, age=990, cpu=1)
     assert payloads(*rows, Row(30, 22, age=500, cpu=400), Row(31, 30, age=499, cpu=50)) == {30: 450}
@@ -57,6 +62,20 @@ def test_a_job_without_children_is_a_payload_by_its_own_work_alone() -> None:
 def test_a_child_that_is_young_or_idle_is_no_payload() -> None:
     rows = Row(20, 10, age=1000), Row(30, 20, age=800, cpu=700)
     assert payloads(*rows, Row(31, 20, age=3, cpu=3), Row(32, 20, age=900, cpu=1)) == {30: 700}
+
+
+@pytest.mark.parametrize(
+    ("age", "cpu", "counts"), [(20, 20, True), (19, 19, False), (1000, 20, True), (1000, 19, False)]
+)
+def test_a_payload_has_run_for_some_time_and_has_used_a_part_of_a_core(age: int, cpu: int, counts: bool) -> None:
+    rows = Row(20, 10, age=1000), Row(30, 20, age=800, cpu=700)
+    assert payloads(*rows, Row(31, 20, age=age, cpu=cpu)) == ({30: 700, 31: cpu} if counts else {30: 700})
+
+
+@pytest.mark.parametrize(("age", "payload"), [(940, 22), (939, 21)])
+def test_scripts_start_each_other_within_a_minute(age: int, payload: int) -> None:
+    rows = Row(20, 10, age=1000), Row(21, 20, age=age), Row(22, 21, age=500, cpu=400)
+    assert payloads(*rows) == {payload: 400}
 
 
 def test_pandas_pilot_has_its_children_without_its_helpers() -> None:
@@ -199,7 +218,7 @@ def test_a_group_of_slurm_is_its_jobs_whatever_is_below_it() -> None:
 
 
 def test_more_processes_than_a_job_may_have_tell_nothing_and_cost_nobody_else() -> None:
-    bomb = [Row(1000 + n, 20, age=900, cpu=900) for n in range(MOST_MEMBERS + 1)]
+    bomb = [Row(1000 + n, 20, age=900, cpu=900) for n in range(2000)]
     table = MadeUpTable(STARTER, Row(20, 10, age=1000), *bomb, Row(11, 1), Row(12, 11, cpu=90))
     assert job_processes(table, (STARTER.pid,)) is None
     neighbour = job_processes(table, (11,))
@@ -207,8 +226,8 @@ def test_more_processes_than_a_job_may_have_tell_nothing_and_cost_nobody_else() 
 
 
 def test_payloads_are_counted_up_to_a_bound() -> None:
-    many = [Row(1000 + n, 20, age=900, cpu=900, name="python") for n in range(MOST_PAYLOADS + 40)]
-    assert len(payloads(Row(20, 10, age=1000), *many)) == MOST_PAYLOADS
+    many = [Row(1000 + n, 20, age=900, cpu=900, name="python") for n in range(296)]
+    assert len(payloads(Row(20, 10, age=1000), *many)) == 256
 
 
 def test_who_renames_itself_shows_as_its_own_pilots_payload() -> None:

@@ -70,6 +70,18 @@ def test_the_newer_source_wins(place: int, tmp_path: Path, age: int, source: str
     assert report.source == source
 
 
+def test_a_pilot_ad_has_a_largest_size(place: int, tmp_path: Path) -> None:
+    """HOSTILE 19: not one byte more is read."""
+    write_pilot_ad(str(tmp_path), PilotReport(0, used_cpu=6.0), 8)
+    file = tmp_path / ".pilot.ad"
+    file.write_bytes(file.read_bytes().ljust(16_384, b"\n"))
+    report, reasons = read(place)
+    assert report is not None and (report.used_cpu, reasons) == (6.0, ())
+    file.write_bytes(file.read_bytes() + b"\n")
+    report, [reason] = read(place)
+    assert report is None and reason.startswith(".pilot.ad: ")
+
+
 def test_what_was_refused_is_told_and_the_other_source_counts(place: int, tmp_path: Path) -> None:
     """One bad source does not silence the other."""
     (tmp_path / ".pilot.ad").symlink_to("/etc/passwd")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from drainwise.facts import waste
 from drainwise.pilotad.attributes import ATTRIBUTES
-from drainwise.pilotad.pilot_ad import LINE_LIMIT, parse_pilot_ad, pilot_ad_text
+from drainwise.pilotad.pilot_ad import parse_pilot_ad, pilot_ad_text
 from drainwise.pilotad.report import PilotReport
 from worked_example import PILOT_AD, worked_example
 
@@ -85,8 +85,8 @@ def test_unknown_is_not_zero() -> None:
 def test_lines_beyond_the_limit_say_nothing() -> None:
     """22: a million lines cost no more than a few hundred."""
     filler = b"X = 1\n"
-    assert parse_pilot_ad(filler * (LINE_LIMIT - 1) + b"PRIORITY_FACTOR = 3\n", 8, 1)[0].priority_factor == 3
-    assert parse_pilot_ad(filler * LINE_LIMIT + b"PRIORITY_FACTOR = 3\n", 8, 1)[0].priority_factor is None
+    assert parse_pilot_ad(filler * 255 + b"PRIORITY_FACTOR = 3\n", 8, 1)[0].priority_factor == 3
+    assert parse_pilot_ad(filler * 256 + b"PRIORITY_FACTOR = 3\n", 8, 1)[0].priority_factor is None
 
 
 names = st.sampled_from([row.ad_name.encode() for row in ATTRIBUTES])

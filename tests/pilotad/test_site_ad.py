@@ -91,6 +91,9 @@ def test_nothing_stays_open_of_a_directory_that_is_read_by_its_path(tmp_path: Pa
         (b'VACATE_DESIRED = True\nSITE_AD_RUN = "17@1795240000"\n', (SiteAd(True, run="17@1795240000"), "")),
         (b'VACATE_DESIRED = True\nSITE_AD_RUN = "17; rm -r"\n', (SiteAd(True), "")),
         (b"VACATE_DESIRED = True\nSITE_AD_RUN = 17@1795240000\n", (SiteAd(True), "")),
+        (b'VACATE_DESIRED = True\nSITE_AD_RUN = "%b"\n' % (b"1" * 32), (SiteAd(True, run="1" * 32), "")),
+        (b'VACATE_DESIRED = True\nSITE_AD_RUN = "%b"\n' % (b"1" * 33), (SiteAd(True), "")),
+        (b'VACATE_DESIRED = True\nSITE_AD_RUN = ""\n', (SiteAd(True), "")),
         (b"PAYLOAD_DEADLINE = 1795256200\n", (None, "no sound VACATE_DESIRED")),
         (b"VACATE_DESIRED = True\nVACATE_DESIRED = False\n", (None, "no sound VACATE_DESIRED")),
         (b"VACATE_DESIRED = 1\n", (None, "no sound VACATE_DESIRED")),
@@ -113,6 +116,14 @@ def test_nothing_stays_open_of_a_directory_that_is_read_by_its_path(tmp_path: Pa
 def test_what_a_pilot_makes_of_it(data: bytes, expected: tuple[SiteAd | None, str]) -> None:
     """Tolerant of blanks and case; garbage is no order, and the reason is named."""
     assert parse_site_ad(data) == expected
+
+
+def test_a_notice_has_a_largest_size(tmp_path: Path) -> None:
+    (tmp_path / ".site.ad").write_bytes(NONE.ljust(4096, b"\n"))
+    assert read_site_ad(str(tmp_path)) == (SiteAd(False), "")
+    (tmp_path / ".site.ad").write_bytes(NONE.ljust(4097, b"\n"))
+    found, fault = read_site_ad(str(tmp_path))
+    assert found is None and fault
 
 
 @given(st.binary(max_size=200))

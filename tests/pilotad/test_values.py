@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilotad.attributes import FLAG, PRIORITY, TIME
-from drainwise.pilotad.values import EARLIEST, LATEST, READ, decimal, decimal_text, whole
+from drainwise.pilotad.attributes import COUNT, FLAG, PRIORITY, TIME
+from drainwise.pilotad.values import READ, decimal, decimal_text, whole
 
 NOT_NUMBERS = ["", "-", "+5", "1_000", "0x10", "1e9", "1.5", "5 5", "--5", "nan", "inf", "1e309", "5L", "٣", "５", "²"]
 
@@ -47,7 +47,10 @@ def test_decimal_text_is_the_shortest_plain_one(value: float, text: str) -> None
 
 @pytest.mark.parametrize(
     "text, value",
-    [(EARLIEST, EARLIEST), (LATEST, LATEST), (EARLIEST - 1, None), (LATEST + 1, None), (0, None), (-1, None)],
+    [
+        *((946_684_800, 946_684_800), (4_102_444_800, 4_102_444_800)),
+        *((946_684_799, None), (4_102_444_801, None), (0, None), (-1, None)),
+    ],
 )
 def test_times_lie_between_2000_and_2100(text: int, value: int | None) -> None:
     """37: 1970 is not when a payload started, and 2106 not when it ends."""
@@ -61,6 +64,11 @@ def test_times_lie_between_2000_and_2100(text: int, value: int | None) -> None:
 def test_priorities_are_clamped(text: int, value: int) -> None:
     """39: extreme ones become the largest that every reader can hold."""
     assert READ[PRIORITY](str(text).encode()) == value
+
+
+@pytest.mark.parametrize("text, value", [(0, 0), (2**31 - 1, 2**31 - 1), (2**31, 2**31 - 1), (-1, None)])
+def test_counts_have_a_largest_one(text: int, value: int | None) -> None:
+    assert READ[COUNT](str(text).encode()) == value
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from drainwise.facts.cut_deadline import Claims
 from drainwise.facts.waste import bounded_kill_waste
 from drainwise.pilotad.report import SILENT, PilotReport, as_plain, from_plain
 from drainwise.reclaim.candidates import COMMIT, CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
-from drainwise.reclaim.columns import columns_of, columns_of_one
+from drainwise.reclaim.columns import Saves, claimed_values, columns_of, columns_of_one, saves_of
 from drainwise.reclaim.figures import cut_wastes, most_lost
 from drainwise.reclaim.history import History, TrustFigures, why_closed
 from drainwise.reclaim.settings import BROKEN_PROMISES
@@ -21,7 +22,7 @@ from more_examples import more_examples
 from one_pilot import assess
 from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, STARTED, believed, pilot, report, reports, sound_reports
+from .facts import NOW, SETTINGS, STARTED, believed, but, pilot, report, reports, sound_reports
 
 GRACE = SETTINGS.grace
 
@@ -511,6 +512,48 @@ def test_what_was_never_saved_costs_no_more_than_the_run(saved: int, following: 
     assert all(0 <= way.waste <= 8 * (way.deadline - STARTED) for way in job.options)
     assert all(NOW <= way.deadline <= NOW + SETTINGS.horizon for way in job.options)
     assert all(way.kind != COMMIT or following < NOW + SETTINGS.horizon for way in job.options)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said", "found"),
+    [
+        ({"saved": NOW - 900, "next_save": NOW}, {}, (NOW - 900, 0, NOW, math.inf)),
+        ({"saved": NOW - 900, "next_save": NOW - 1}, {}, (NOW - 900, 0, math.inf, math.inf)),
+        ({}, {"last_checkpoint": NOW - 400}, (NOW - 400, 0, math.inf, math.inf)),
+        ({}, {"last_checkpoint": NOW - 400, "restart_cost": 10**9}, (NOW - 400, 8 * 19_600, math.inf, math.inf)),
+        ({"saved": NOW - 100, "next_save": NOW + 9}, {"last_checkpoint": NOW - 400}, (NOW - 100, 0, NOW + 9, math.inf)),
+        ({"next_save": NOW + 9}, {"next_checkpoint": NOW + 70}, (STARTED, 0, NOW + 70, math.inf)),
+        ({}, {"checkpoint_seconds": 20}, (STARTED, 0, math.inf, 20)),
+    ],
+)
+def test_what_is_saved_is_the_latest_of_what_the_batch_system_and_the_pilot_tell(
+    facts: dict[str, int], said: dict[str, int], found: tuple[float, ...]
+) -> None:
+    """To begin again costs what is stated, no more than the run until then; who is not believed states nothing."""
+    assert saves_of(pilot(1, but(report(), **said), **facts), NOW, SETTINGS.heartbeat_limit) == Saves(*found)  # type: ignore[arg-type]
+    stale = saves_of(pilot(1, but(report(heartbeat=NOW - 9000), **said)), NOW, SETTINGS.heartbeat_limit)
+    assert stale is None
+
+
+def test_what_lies_within_the_bounds_counts_as_it_is_stated() -> None:
+    said = report(0.25, last_end=NOW + 1000, uncommitted=0.5, final=0.75)
+    found = claimed_values(pilot(1, said, lease_end=NOW + 9000), NOW, SETTINGS.heartbeat_limit)
+    assert found is not None
+    assert all(value == getattr(said, name) for name, value in found._asdict().items())
+    ended = claimed_values(pilot(1, said, lease_end=STARTED - 10), NOW, SETTINGS.heartbeat_limit)
+    assert ended is not None and ended.add_final_exp_waste == 0
+    stale = columns_of([pilot(1, but(said, heartbeat=NOW - 9000))], NOW, SETTINGS, History())
+    assert stale.used_cpu == stale.first_exp_job_end == stale.last_exp_job_end == 0, "it is not believed"
+
+
+def test_who_is_requeued_and_says_nothing_drains_for_as_long_as_it_is_warned() -> None:
+    """But where the deadline is fixed, or a report is believed, it has the least grace of all."""
+    fixed = dataclasses.replace(SETTINGS, min_grace=SETTINGS.grace)
+    loose = dataclasses.replace(SETTINGS, min_grace=900)
+    for said, settings, least in ((None, loose, 60), (report(), loose, 900), (None, fixed, SETTINGS.grace)):
+        one = dataclasses.replace(pilot(1, said), lead=60)
+        assert columns_of_one(one, NOW, settings, History()).least_grace == least
+        assert columns_of([one], NOW, settings, History()).least_grace == least
 
 
 def test_a_pilot_that_saves_on_demand_idles_while_it_writes_and_loses_nothing_else() -> None:

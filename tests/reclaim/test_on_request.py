@@ -73,6 +73,22 @@ def test_no_order_is_given_earlier_than_the_site_lets_it() -> None:
     assert any(f"orders are given from {clock(NOW + 1)} on" in notice for notice in far.notices)
 
 
+def test_cores_are_ordered_within_the_longest_time_ahead_and_not_afterwards() -> None:
+    assert len(ordered(plan_for(replace(CORES, user="alice", by=NOW + SETTINGS.max_grace)))) == 2
+    far = plan_for(replace(CORES, user="alice", by=NOW + SETTINGS.max_grace + 1))
+    assert ordered(far) == [] and any(f"orders are given from {clock(NOW + 1)} on" in one for one in far.notices)
+    over = plan_for(replace(CORES, user="alice", by=NOW))
+    assert ordered(over) == [] and over.notices == ()
+
+
+def test_of_a_request_that_has_all_its_cores_nothing_is_said() -> None:
+    """Its user may have no pilots any more."""
+    request = replace(CORES, user="carol")
+    [said] = plan_for(request).notices
+    assert "no user with pilots is called 'carol'" in said
+    assert plan_for(request, history=History(requested={"gone": ("r2", 16)})).notices == ()
+
+
 def test_what_started_while_a_node_was_being_closed_goes_too_and_what_starts_later_does_not() -> None:
     """Else an agent would order pilot after pilot, where nothing closes the node."""
     first, second, *others = POOL.pilots

@@ -114,6 +114,10 @@ def test_what_a_limit_leaves_to_later_cycles_is_missing_too() -> None:
     seen = snapshot(*(busy(number, 60 + number) for number in range(10)), deficit=72)
     limited = dataclasses.replace(OPEN, max_cores=16)
     assert ordered(plan(seen, limited, ends=MANY_ENDS))
+    own = tuple(dataclasses.replace(pilot(20 + one, None, user="bob"), account="group_b") for one in range(2))
+    using = dataclasses.replace(seen.accounts[1], cores_in_use=16, cores_owed=88)
+    with_own = dataclasses.replace(seen, pilots=(*seen.pilots, *own), accounts=(seen.accounts[0], using))
+    assert ordered(plan(with_own, limited, ends={"bob": MANY_ENDS["alice"]})), "those of bob's that end are no more"
 
 
 def test_who_is_dear_to_drain_waits_as_well() -> None:

@@ -43,7 +43,7 @@ def chosen_by(
 ) -> tuple[Order, ...]:
     """The orders to alice, who has to give so many cores, and may lose `most`."""
     over = Over("group_a", most, ("alice",) if pilots else (), most)
-    balance = Balance(cores, 0, 0, most, cores, (over,))
+    balance = Balance(cores, 0, 0, most, cores, (over,), 0)
     site = dataclasses.replace(site, policy=name)
     parts, _ = user_plans(snapshot(*pilots), balance, NOW, site, history or History())
     return parts[0].orders if parts else ()

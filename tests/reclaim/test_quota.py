@@ -13,11 +13,20 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.clocks import CLOCKS_DIFFER
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import whole_cores
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.quota import Balance, on_its_way, owed, require_whole, weigh, with_far_ends, with_turns
+from drainwise.reclaim.quota import (
+    Balance,
+    on_its_way,
+    owed,
+    require_whole,
+    weigh,
+    with_far_ends,
+    with_turns,
+)
 from reached_asserts import judged
 
 from .facts import NOW, SETTINGS, account, believed, pilot, reports, snapshot
@@ -143,6 +152,13 @@ def test_the_worst_priority_gives_back_first() -> None:
     ]
 
 
+def test_a_user_of_whom_no_priority_is_known_has_the_best() -> None:
+    pilots = pilot(1, user="ann", account="a"), pilot(2, user="bea", account="a")
+    seen = Snapshot(NOW, pilots, (account("a", 16, 0), account("b", 0, 16, wanted=16)), 0.0, {"ann": 0.5})
+    [over] = with_turns(balance(seen), seen, History(), NOW).over
+    assert over.users == ("ann", "bea")
+
+
 @given(st.lists(st.tuples(reports(), reports()), min_size=1, max_size=8), st.integers(0, 12))
 def test_no_claim_changes_what_is_owed(claims: list[tuple[PilotReport | None, PilotReport | None]], jobs: int) -> None:
     """The same pool, its pilots saying one thing or another: the same balance (HOSTILE 38, 40)."""
@@ -162,8 +178,14 @@ def test_no_claim_changes_what_is_owed(claims: list[tuple[PilotReport | None, Pi
         Snapshot(NOW, (), (account("a", 8, math.inf),)),
         Snapshot(NOW, (), (account("a", 8, -1),)),
         Snapshot(NOW, (), (account("a", 8, 1e300),)),
+        Snapshot(NOW, (), (account("a", 8, 1, priority=-1),)),
+        Snapshot(NOW, (), (account("a", 8, 1, priority=math.inf),)),
+        Snapshot(NOW, (), (account("a", 8, 1, wanted=-1),)),
+        Snapshot(NOW, (), (account("a", 8, 1, per_job=math.nan),)),
+        Snapshot(NOW, (), (), free_cores=-1.0),
         Snapshot(NOW, (), (), free_cores=math.nan),
         snapshot(pilot(1, cores=2**31)),
+        snapshot(pilot(1, cores=2**17 + 1)),
         snapshot(pilot(1), pilot(1)),
         snapshot(pilot(1, cores=0)),
         snapshot(dataclasses.replace(pilot(1), started=NOW + 3600)),
@@ -175,8 +197,14 @@ def test_no_claim_changes_what_is_owed(claims: list[tuple[PilotReport | None, Pi
         "inf",
         "negative",
         "huge",
+        "negative priority",
+        "endless priority",
+        "negative demand",
+        "job nan",
+        "free negative",
         "free nan",
         "huge pilot",
+        "large pilot",
         "run twice",
         "no cores",
         "future",
@@ -188,6 +216,13 @@ def test_half_an_answer_decides_nothing(broken: Snapshot) -> None:
         require_whole(broken)
     with pytest.raises(PoolUnreachable, match="incomplete answer"):
         make_plan(broken, NOW, SETTINGS)
+
+
+def test_an_answer_may_be_odd_and_whole() -> None:
+    """Clocks that differ a little, a run as large as any that cannot be ordered, an account that nothing is owed."""
+    beyond = replace(pilot(1, cores=2**20), cannot="it is no pilot", started=NOW + CLOCKS_DIFFER)
+    require_whole(Snapshot(NOW, (beyond,), (account(beyond.account, 0, 0, priority=0, wanted=0, per_job=0),)))
+    require_whole(snapshot(pilot(1, cores=2**17)))
 
 
 def test_an_empty_pool_owes_nothing() -> None:

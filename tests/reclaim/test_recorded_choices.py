@@ -22,7 +22,7 @@ from drainwise.reclaim.choose.problem import Limits, Mask, Needs, Parts, Places,
 from random_pools import random_problem, with_parts, with_spanning
 
 FAMILIES = ("small", "users", "full", "full-users", "wide", "crowd", "crowd", "crowd")
-CASES = (*range(30), *range(36, 85, 8), 70, 79, 109, 142)
+CASES = (*range(30), *range(36, 85, 8), 70, 79, 109, 142, 145, 227, 238, 262, 358, 406)
 RECORDED = Path(__file__).parent / "choices.txt"
 
 
@@ -84,6 +84,15 @@ def large(number: int) -> Iterator[str]:
 
     plan = make_plan(it, Rules(looks=20))
     yield f"large {number}: {total(plan.gone)} facts {total(plan.by_facts)} for {plan.served.tolist()} {it.way()}"
+
+
+def shaped(number: int) -> str:
+    """What is chosen on few places of many pilots, where many kinds wait, or on many places."""
+    family = ("tall", "broad")[number % 2]
+    change = (lambda one, _: one, with_parts, with_spanning)[number // 2 % 3]
+    it = watched(change(random_problem(family, number), number))
+    plan = make_plan(it, Rules(compete=(USER, SITE)[number // 3 % 2], looks=12))
+    return f"shaped {number}: {rows_in(plan.gone)} facts {rows_in(plan.by_facts)} of {plan.served.tolist()} {it.way()}"
 
 
 def mixed(number: int) -> str:
@@ -154,18 +163,20 @@ def chosen(kind: str) -> Iterator[str]:
             yield from large(number)
     elif kind == "mixed":
         yield from map(mixed, range(8))
+    elif kind == "shaped":
+        yield from map(shaped, (1, 2, 3, 6, 7, 8, 12, 13, 16, 18, 19, 20))
     elif kind == "crowded":
-        yield from map(crowded, range(72))
+        yield from map(crowded, (*range(72), 162))
     else:
         for number in CASES:
             yield from lines(number)
 
 
-@pytest.mark.parametrize("kind", ["", "large", "mixed", "crowded"])
+@pytest.mark.parametrize("kind", ["", "large", "mixed", "shaped", "crowded"])
 def test_it_chooses_as_recorded(kind: str) -> None:
     recorded = [line for line in RECORDED.read_text().splitlines() if line.startswith(kind or tuple("0123456789"))]
     assert list(chosen(kind)) == recorded
 
 
 if __name__ == "__main__":
-    print(*(line for kind in ("", "large", "mixed", "crowded") for line in chosen(kind)), sep="\n")
+    print(*(line for kind in ("", "large", "mixed", "shaped", "crowded") for line in chosen(kind)), sep="\n")

@@ -13,6 +13,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import PAUSE, History, PastOrder
 from drainwise.reclaim.plan import Plan
@@ -101,6 +102,12 @@ def test_the_default_policy_replaces_nothing() -> None:
 def test_an_order_that_is_a_little_worse_stands() -> None:
     ordered = dataclasses.replace(cheap(1), deadline=DEADLINE)
     assert told(plan(snapshot(ordered, dataclasses.replace(cheap(2)), deficit=8, surplus=16))) == ([], [])
+
+
+def test_an_order_that_costs_next_to_nothing_stands_though_another_pilot_costs_nothing() -> None:
+    idle = pilot(2, report(0.0, first_end=NOW, last_end=NOW, start=NOW, final=0.0, can_postpone=False))
+    seen = snapshot(dataclasses.replace(cheap(1), deadline=DEADLINE), idle, deficit=8, surplus=16)
+    assert told(plan(seen, dataclasses.replace(OPEN, waiting_cost=0.0))) == ([], [])
 
 
 def test_an_order_that_is_late_within_its_margin_stands() -> None:
@@ -272,9 +279,10 @@ def test_an_order_to_a_pilot_that_retires_already_is_replaced() -> None:
 
 
 def test_room_that_the_job_cannot_use_replaces_nothing() -> None:
-    """The cheap pilot is on a node where the job may not run, or holds less memory than it needs."""
+    """The cheap pilot is on a node where the job may not run, or holds less memory than it needs, or a core less."""
     assert told(plan(waiting(on(late(1), "n1"), on(cheap(2), "n9")))) == ([], [])
     assert told(plan(waiting(on(late(1), "n1"), on(cheap(2), "n2", 4096), memory=8192))) == ([], [])
+    assert told(plan(waiting(on(late(1), "n1"), on(cheap(2, cores=7), "n1")))) == ([], [])
 
 
 def test_room_of_two_pilots_moves_as_a_whole() -> None:
@@ -284,9 +292,27 @@ def test_room_of_two_pilots_moves_as_a_whole() -> None:
     found = plan(waiting(*mine, *theirs, on(cheap(5, cores=4), "n3")))
     assert told(found) == (sorted(one.run for one in mine), sorted(one.run for one in theirs))
     assert {order.instead_of for order in found.orders} == {tuple(sorted(one.run for one in mine))}
-    assert all(order.kept is not None and order.kept.pilots == 2 for order in found.orders)
+    for order in found.orders:
+        until = order.deadline + OPEN.time_to_start
+        assert order.kept == KeptRoom("n2", "n2", 2, until, Amounts(8), Amounts(8))
     dear = pilot(6, report(4.0, first_end=NOW + 90_000, last_end=NOW + 90_000, start=NOW - 20_000), cores=4)
     assert told(plan(waiting(*mine, on(cheap(5, cores=4), "n3"), on(dear, "n3")))) == ([], [])
+
+
+def test_the_sites_cores_of_an_hour_hold_for_room_that_moves_for_several_users() -> None:
+    """Alice's order is replaced and Ann's is, or one of both."""
+    mine, hers = on(late(1), "n1"), on(late(2, user="ann"), "n2")
+    seen = waiting(mine, hers, on(cheap(3), "n3"), on(cheap(4, user="ann"), "n4"), jobs=2)
+    for cores, orders in ((16, 2), (15, 1), (7, 0)):
+        found = plan(seen, dataclasses.replace(OPEN, max_cores=cores))
+        assert (len(found.orders), len(found.withdrawals)) == (orders, orders)
+
+
+def test_on_one_place_the_pilots_of_one_user_make_room_in_place_of_others() -> None:
+    mine, hers = on(late(1), "n1"), on(late(2, user="ann"), "n2")
+    both = on(cheap(3), "n3"), on(cheap(4, user="ann"), "n3")
+    found = plan(waiting(mine, hers, *both, jobs=2))
+    assert told(found) == ([mine.run], [both[0].run])
 
 
 def test_the_room_of_a_whole_node_moves_as_a_whole() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.facts import Pilot
+from drainwise.pool.facts import Piece, Pilot
+from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
@@ -39,8 +40,9 @@ def test_each_waiting_job_is_served_by_one_pilot_of_its_place() -> None:
 
 
 def test_single_cores_are_asked_of_all_pilots_of_the_places_where_they_are_of_use() -> None:
-    """Nobody on a place where the jobs may not run is asked."""
-    others = [able(3, "n9")]
+    """Nobody on a place where the jobs may not run is asked, nor who is on several places."""
+    pieces = tuple(Piece(name, name, Amounts(8, GIB)) for name in ("n0", "n1"))
+    others = [able(3, "n9"), replace(able(4, "n0"), place="", holds=None, pieces=pieces)]
     places = [place("n0"), place("n1"), place("n9", of="special")]
     found = plan(pool([able(1, "n0"), able(2, "n1"), *others], [kind(5, Amounts(1, GIB), "plain")], places))
     assert asked(found) == {1: 5, 2: 5} and found.orders == ()
@@ -137,6 +139,42 @@ def test_one_pilot_returns_cores_for_several_kinds() -> None:
     assert asked(found) == {1: 6} and found.orders == ()
     [part] = found.returns
     assert (part.chunk, part.counted) == (4, 6)
+
+
+@pytest.mark.parametrize(
+    ("idle", "free", "kinds"),
+    [
+        pytest.param(9, 0, [kind(3, Amounts(2, GIB)), kind(1, Amounts(3, GIB))], id="all jobs of both kinds"),
+        pytest.param(6, 0, [kind(3, Amounts(2, GIB))], id="all jobs of one kind"),
+        pytest.param(50, 0, [kind(3, Amounts(25, GIB))], id="as many jobs as it can make room for"),
+        pytest.param(1, 1, [kind(1, Amounts(2, GIB))], id="one job, in part in what is free"),
+    ],
+)
+def test_a_pilot_returns_what_idles_in_it_where_that_is_just_what_jobs_need(
+    idle: int, free: int, kinds: list[JobKind]
+) -> None:
+    """Nothing else of the 64 cores comes free in time."""
+    said = report(64.0 - idle, first_end=NOW + 50_000, last_end=NOW + 50_000, final=0.0)
+    large, there = replace(able(1, "n0", 64, 64 * GIB), report=said), Amounts(free, free * GIB)
+    found = plan(pool([large], kinds, [replace(place("n0", 64 + free), free=there)]))
+    assert asked(found) == {1: idle} and found.orders == ()
+
+
+def test_each_of_two_pilots_returns_what_one_job_needs_where_no_more_idles_in_it() -> None:
+    said = report(39.0, first_end=NOW + 50_000, last_end=NOW + 50_000, final=0.0)
+    two = [replace(able(one, f"n{one}", 64, 64 * GIB), report=said) for one in (0, 1)]
+    found = plan(pool(two, [kind(2, Amounts(25, GIB))], [place("n0", 64), place("n1", 64)]))
+    assert asked(found) == {0: 25, 1: 25} and found.orders == ()
+
+
+def test_of_two_that_cannot_return_all_in_time_the_one_is_asked_of_which_more_comes() -> None:
+    busy, half = (
+        replace(able(one, f"n{one}"), report=report(used, first_end=NOW + 50_000, last_end=NOW + 50_000, final=0.0))
+        for one, used in ((0, 16.0), (1, 8.0))
+    )
+    seen = pool([busy, half], [kind(1, Amounts(12, GIB))], [place("n0"), place("n1")])
+    found = plan(seen, replace(SETTINGS, extra_cores=0))
+    assert asked(found) == {1: 12} and found.returns[0].cores_back is None
 
 
 def test_what_lies_free_on_the_place_is_a_part_of_a_job() -> None:

@@ -55,6 +55,24 @@ def test_what_is_long_ago_or_not_yet_is_forgotten_and_a_run_counts_once() -> Non
     assert figures(outcome(3, 0, 1), outcome(3, 0, 2))["alice"].realised == 2
 
 
+def test_an_outcome_counts_from_its_second_to_the_end_of_the_window() -> None:
+    """Whether a promise to leave was kept counts ten times as long."""
+    first, last = (dataclasses.replace(outcome(n, 0, 9), ended=NOW + when) for n, when in ((1, -3600), (2, 0)))
+    assert figures(first, last)["alice"].realised == 18
+    kept = dataclasses.replace(first, ended=NOW - 36_000, kept=False)
+    found = figures(kept)["alice"]
+    assert (found.pilots, found.leaving, found.broken) == (0, 1, 1)
+    assert figures(dataclasses.replace(kept, ended=NOW - 36_001)) == {}
+
+
+def test_twenty_promises_count_and_the_newest_of_them() -> None:
+    broken = [dataclasses.replace(outcome(n, 0, 0), ended=NOW - 9000 + n, kept=n >= 5) for n in range(25)]
+    found = figures(*broken)["alice"]
+    assert (found.leaving, found.broken) == (20, 0)
+    found = figures(*broken[:24])["alice"]
+    assert (found.leaving, found.broken) == (20, 1)
+
+
 def test_promises_that_are_too_high_are_wrong_too() -> None:
     """Who claims much to be spared and loses nothing is not believed either."""
     assert doubt(figures(outcome(1, 8000, 0), outcome(2, 8000, 0))["alice"]) == 0.8

@@ -15,7 +15,7 @@ from drainwise.journal.remembered import untaken_event, untaken_of
 from drainwise.pool.amounts import amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
-from drainwise.reclaim.counted_demand import UntakenRoom, watched_room
+from drainwise.reclaim.counted_demand import UntakenRoom, watched_room, with_untaken
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from memory_pool import MemoryPool
@@ -239,6 +239,14 @@ def test_room_that_is_not_taken_is_none() -> None:
     first = next(cycle for cycle in done if cycle.plan and cycle.plan.orders)
     assert first.started - BEGIN == SETTINGS.time_to_start
     assert list(pool.started) == ["n1"]
+
+
+def test_where_no_free_core_can_be_taken_none_is_free() -> None:
+    pool = HiddenRule(["n0"], {"n0": [4]}, 4, 1, RULES["none"], True, "")
+    known = watched_room({}, {}, pool.snapshot(BEGIN), BEGIN)
+    for later, free in ((SETTINGS.time_to_start - 1, 4.0), (SETTINGS.time_to_start, 0.0)):
+        seen = pool.snapshot(BEGIN + later)
+        assert with_untaken(seen, known, {}, BEGIN + later, SETTINGS).free_cores == free
 
 
 def test_a_change_ends_what_is_remembered() -> None:

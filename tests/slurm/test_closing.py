@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,15 @@ def test_it_is_made_once_deleted_with_its_request_and_then_nobody_is_asked(clust
     calls(cluster)
     assert closings.close_nodes([]) == []
     assert calls(cluster) == []
+    assert len(closings.close_nodes([CLOSING])) == 1, "the next request is carried out"
+    assert closings.close_nodes([]) == ["reservation drainwise-r1 is deleted"]
+
+
+def test_its_name_is_one_that_slurm_takes(cluster: Path) -> None:
+    closings = SlurmClosings(SlurmCommands(str(cluster)))
+    closings.close_nodes([replace(CLOSING, name="new disks/2, n_1")])
+    assert made(cluster) == ["drainwise-new-disks-2--n_1", "upgrade"]
+    assert closings.close_nodes([replace(CLOSING, name="new disks/2, n_1")]) == []
 
 
 def test_one_that_somebody_deleted_is_made_again(cluster: Path) -> None:

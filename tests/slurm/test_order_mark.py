@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from drainwise.pilotad.report import FRESH, PilotReport
 from drainwise.slurm.jobs.admin_comment import (
-    LONGEST,
     Published,
     comment_text,
     is_ours,
@@ -20,7 +19,7 @@ from drainwise.slurm.jobs.admin_comment import (
     without_directories_text,
 )
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.order_mark import MOST, OrderMarks, carriers_of, entries_in, marked, unmarked, with_entry
+from drainwise.slurm.jobs.order_mark import OrderMarks, carriers_of, entries_in, marked, unmarked, with_entry
 from drainwise.slurm.jobs.publish import batch
 from made_up_scontrol import MadeUpScontrol, recorded_job
 
@@ -60,7 +59,7 @@ def test_what_is_marked_is_read_and_the_report_is_as_it_was(changes: list[tuple[
     for job, end in changes:
         now = marked(now, with_entry(entries_in(now), str(job), end))
         assert entries_in(now)[str(job)] == str(end)
-    assert len(entries_in(now)) <= MOST and len(now) <= LONGEST and is_ours(now)
+    assert len(entries_in(now)) <= 16 and len(now) <= 1024 and is_ours(now)
     assert batch([("17", now)])
     assert unmarked(now) == comment or (not comment and published_in(now) is None)
     assert published_in(now) == published_in(comment)
@@ -130,6 +129,19 @@ def test_a_node_is_marked_in_the_comment_of_its_first_job_that_is_still_there(cl
     assert marks.write("n1", 6, T0 + 700) == ""
     assert entries_in(cluster.comment(18)) == {"6": str(T0 + 700)}
     assert (marks.entry("n1", 5), marks.entry("n1", 6)) == (None, str(T0 + 700))
+
+
+def test_few_of_a_nodes_jobs_are_tried(cluster: MadeUpScontrol) -> None:
+    """The jobs that end are gone from the next snapshot."""
+    for number in (19, 20):
+        cluster.job(number, 1000, T0, T0 + 3600, {})
+    for number in (17, 18, 19):
+        cluster.end(number)
+    for numbers, is_marked in (((17, 18, 19, 20), False), ((18, 19, 20), True)):
+        marks = OrderMarks(SlurmCommands(cluster.bin_dir, 10))
+        marks.learn([replace(RUNNING, number=number) for number in numbers])
+        assert marks.write("n1", 5, T0 + 600) == ""
+        assert bool(cluster.comment(20)) is is_marked
 
 
 @pytest.mark.parametrize("mode", ["down", "refuse"])

@@ -17,7 +17,7 @@ from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.values import RUNNING
 from drainwise.slurm.pool import pool as pool_module
 from drainwise.slurm.pool.node_line import SlurmNode
-from drainwise.slurm.pool.pool import MOST_MARKED, OVERDUE_AFTER, SlurmPool
+from drainwise.slurm.pool.pool import SlurmPool
 from drainwise.slurm.pool.shares import shares_in
 from drainwise.slurm.pool.snapshot import SiteRules
 from drainwise.slurm.pool.transport import Answers, SlurmTransport
@@ -53,9 +53,9 @@ def pool(bin_dir: Path, native: str, now: int) -> SlurmPool:
 @pytest.mark.parametrize("native", ["no", "yes"])
 def test_who_is_overdue_is_ended_and_told(bin_dir: Path, native: str) -> None:
     """Not before slurmctld itself has had its time."""
-    assert pool(bin_dir, native, END + OVERDUE_AFTER).follow_up(OVERDUE) == []
+    assert pool(bin_dir, native, END + 120).follow_up(OVERDUE) == []
     assert "RUNNING" in (bin_dir / "runs").read_text()
-    assert pool(bin_dir, native, END + OVERDUE_AFTER + 1).follow_up(OVERDUE) == ["17 was overdue and is ended"]
+    assert pool(bin_dir, native, END + 120 + 1).follow_up(OVERDUE) == ["17 was overdue and is ended"]
     assert "CANCELLED" in (bin_dir / "runs").read_text()
 
 
@@ -144,7 +144,7 @@ def test_what_a_cycle_finishes_is_told(mocker: MockerFixture, native: str) -> No
     """A run that cannot be ended keeps no other from its end; one without an order is never overdue."""
     parts = Parts(mocker, native)
     parts.marks.entry.return_value = str(END)
-    overdue = replace(ORDERED, deadline=T0 - OVERDUE_AFTER - 1)
+    overdue = replace(ORDERED, deadline=T0 - 121)
     parts.orders.end_now.side_effect = [PoolError("silent"), None]
     said = parts.pool.follow_up(Snapshot(T0, (PILOT, ORDERED, overdue, replace(overdue, name="18")), ()))
     settled = ["18 has its own priority again"] if native == "yes" else []
@@ -194,13 +194,13 @@ def test_few_are_marked_in_a_cycle_and_none_that_has_ended(mocker: MockerFixture
     parts = Parts(mocker)
     parts.orders.give_limits_back.return_value = []
     parts.marks.entry.return_value = None
-    many = tuple(replace(ORDERED, run=f"{number}@{T0}") for number in range(MOST_MARKED + 1))
-    parts.orders.must_run.side_effect = [PoolError("ended"), *[LEASE] * (MOST_MARKED - 1)]
+    many = tuple(replace(ORDERED, run=f"{number}@{T0}") for number in range(65))
+    parts.orders.must_run.side_effect = [PoolError("ended"), *[LEASE] * 63]
     assert parts.pool.follow_up(Snapshot(T0, many, ())) == []
-    assert len(parts.marks.write.call_args_list) == MOST_MARKED - 1
+    assert len(parts.marks.write.call_args_list) == 63
     parts.marks.has_carrier.return_value = False
     parts.pool.follow_up(Snapshot(T0, (replace(WIDE, deadline=END),), ()))
-    assert len(parts.marks.write.call_args_list) == MOST_MARKED - 1
+    assert len(parts.marks.write.call_args_list) == 63
 
 
 def test_of_those_who_ended_an_account_has_its_own_and_its_children(mocker: MockerFixture) -> None:

@@ -169,6 +169,12 @@ def test_a_run_that_ends_now_waits_again_where_all_let_it(tmp_path: Path, requeu
     assert [line.partition(" jobid")[0] for line in given()] == ["sacctmgr --immediate modify job where", order]
 
 
+def test_a_record_is_short(tmp_path: Path) -> None:
+    orders, given = programs(tmp_path, scontrol=GONE)
+    orders.end_now(RUN, "x" * 500)
+    assert given()[0].partition("SystemComment=")[2] == "drainwise: to end now: ".ljust(200, "x")
+
+
 def test_a_run_is_requeued_with_the_limit_that_it_was_granted(tmp_path: Path) -> None:
     """Its limit first; known from its record, or while the accounting does not answer, from the order."""
     goes = f'case "$*" in *EndTime*) echo {DEADLINE} > {{bin}}/end;; requeue*) {GONE};; esac'
@@ -214,6 +220,8 @@ REQUEUED = SlurmJob(12, states=frozenset({"PENDING"}), start=None, limit=334, re
     ("job", "until", "limit"),
     [
         (REQUEUED, str(GRANTED), "600"),
+        (replace(REQUEUED, limit=333), str(GRANTED), "600"),
+        (replace(REQUEUED, limit=343), str(GRANTED), "600"),
         (replace(REQUEUED, limit=4294441727), "none", "UNLIMITED"),
         (replace(REQUEUED, limit=ENDLESS_MINUTES), "none", "UNLIMITED"),
         (replace(REQUEUED, states=frozenset({"RUNNING"}), start=T0 + 999, end=T0 + 21_039), str(GRANTED), "600"),
@@ -237,6 +245,8 @@ def test_a_job_that_was_requeued_gets_its_limit_back_once(
         replace(REQUEUED, restarts=0),
         replace(REQUEUED, limit=600),
         replace(REQUEUED, limit=100),  # its owner or root has set it since
+        replace(REQUEUED, limit=332),  # a minute less than orders leave, or ten minutes more
+        replace(REQUEUED, limit=344),
         replace(REQUEUED, limit=500),
         replace(REQUEUED, number=13),
         replace(REQUEUED, array=12),
@@ -248,6 +258,15 @@ def test_no_other_limit_is_touched(tmp_path: Path, job: SlurmJob) -> None:
     (tmp_path / "record").write_text(f"{RECORD}\n")
     assert orders.give_limits_back([job]) == []
     assert given() == []
+
+
+def test_in_each_cycle_few_records_are_asked_for_and_each_of_them_once(tmp_path: Path) -> None:
+    orders, _ = programs(tmp_path, sacct='echo "$5" >> {bin}/asked')
+    jobs = [replace(REQUEUED, number=number) for number in range(1, 71)]
+    for _ in range(3):
+        assert orders.give_limits_back(jobs) == []
+    asked = [line.partition("=")[2].split(",") for line in (tmp_path / "asked").read_text().splitlines()]
+    assert asked == [[str(number) for number in some] for some in (range(1, 65), range(65, 71))]
 
 
 def test_a_limit_that_is_refused_keeps_no_other_job_from_its_own(tmp_path: Path) -> None:

@@ -199,3 +199,18 @@ def test_who_is_unclear_is_asked_alone(mocker: MockerFixture) -> None:
         (("its",), "y", ""),
     ]
     assert old_release.with_details([], commands, lambda *command: pytest.fail("nothing runs")) == []
+
+
+@pytest.mark.parametrize(("forged", "is_asked"), [(256, True), (257, False)])
+def test_where_many_are_unclear_the_json_of_all_tells(mocker: MockerFixture, forged: int, is_asked: bool) -> None:
+    lines = b"".join(2 * FORGED.replace(b"17", b"%d" % number) for number in range(1, forged + 1))
+    listed = [SlurmJob(number, states=frozenset({"RUNNING"})) for number in range(1, forged + 1)]
+    ask = mocker.patch.object(old_release, "ask", autospec=True, return_value=JobAnswer({}, frozenset(), {}))
+    asked: list[str] = []
+
+    def answer_to(*command: str) -> bytes:
+        asked.append(command[0])
+        return lines if command[0] == "scontrol" else b'{"jobs": [], "errors": []}'
+
+    old_release.with_details(listed, mocker.create_autospec(SlurmCommands, instance=True), answer_to)
+    assert (ask.called, asked) == (is_asked, ["scontrol"] if is_asked else ["scontrol", "squeue"])

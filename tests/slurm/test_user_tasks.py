@@ -19,17 +19,12 @@ from drainwise.slurm.node_agent import user_tasks
 from drainwise.slurm.node_agent.as_user import ChildOutcome, Identity, Send, Users
 from drainwise.slurm.node_agent.jobs import NodeJob
 from drainwise.slurm.node_agent.user_task import SHARED, UserTask, UserTaskResult, result_line
-from drainwise.slurm.node_agent.user_tasks import (
-    GLIDEIN_PERIOD,
-    JOBS_TOGETHER,
-    SLOW_PERIOD,
-    WORK_DIR_PERIOD,
-    UserTasks,
-)
+from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.work_dirs import WorkDirs
 
 ALICE, MALLORY = 54321, 54322
 NOW = 1_795_000_000
+JOBS_TOGETHER, WORK_DIR_PERIOD, GLIDEIN_PERIOD, SLOW_PERIOD = 32, 300, 60, 600
 
 Step = Callable[[Send], None]
 

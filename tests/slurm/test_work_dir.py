@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad
-from drainwise.slurm.node_agent.user_task import LEFT_OVER, WorkDirTask, bring_to_work_dir
-from drainwise.slurm.node_agent.work_dirs import LONGEST, LOOK_PERIOD, work_dirs_in
+from drainwise.slurm.node_agent.user_task import WorkDirTask, bring_to_work_dir
+from drainwise.slurm.node_agent.work_dirs import work_dirs_in
 from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, AgentHost, as_user
+
+LOOK_PERIOD, LONGEST, LEFT_OVER = 300, 86_400, 3600
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user")
 

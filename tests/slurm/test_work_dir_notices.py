@@ -23,10 +23,11 @@ from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node_agent.as_user import Identity, Users
 from drainwise.slurm.node_agent.jobs import NodeJob
 from drainwise.slurm.node_agent.user_task import WorkDirTask
-from drainwise.slurm.node_agent.work_dirs import LONGEST, LOOK_PERIOD, RETRY, WorkDirNotices, WorkDirs
+from drainwise.slurm.node_agent.work_dirs import WorkDirNotices, WorkDirs
 
 ALICE = 54321
 NOW = 1_795_000_000
+LOOK_PERIOD, RETRY, LONGEST = 300, 300, 86_400
 AD, OTHER = SiteAd(True, NOW + 600), SiteAd(True, NOW + 900)
 HOME = b"/home/alice"
 Key = tuple[str, str]
@@ -143,6 +144,18 @@ def test_a_notice_is_brought_looked_after_now_and_then_and_removed(agent: Agent)
     gone = agent.bring(None, 1)
     assert [(task.notice, task.alone, task.others) for task in gone.values()] == [(None, False, ())] * 2
     assert agent.written() == [] and agent.bring(None, LOOK_PERIOD) == {} == agent.clear()
+
+
+def test_what_was_written_down_is_read_when_an_agent_begins_and_not_again(agent: Agent) -> None:
+    """A file that comes there later is not the agent's own."""
+    agent.start(job_of(17))
+    assert agent.clear() == {}
+    agent.bring(AD)
+    record = (agent.node / ".work_dir.17").read_text()
+    (agent.node / ".work_dir.18").write_text(record.replace('"17', '"18'))
+    assert agent.clear() == {}
+    agent.start_again()
+    assert list(agent.clear()) == ["18"]
 
 
 @pytest.mark.parametrize(

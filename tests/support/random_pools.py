@@ -36,6 +36,8 @@ FAMILIES = {
     "full-users": Family(full=True, users=3),
     "wide": Family(wide=True),
     "crowd": Family((4, 6), (16, 24, 32), (4, 8), (1, 2, 4, 8), (1, 2), (2, 4, 8), (1, 3), users=3, full=True),
+    "tall": Family((2, 3), (96,), (40, 70), (1, 2), (6, 8), (1, 2, 4, 8), (150, 300), (10, 60), users=3, full=True),
+    "broad": Family((50, 70), (8, 16), (1, 3), (2, 4, 8), (1, 3), (4, 6, 12), (1, 3), users=3, full=True, wide=True),
     "middle": Family(
         (30, 60), (32, 48, 64), (4, 8), (2, 4, 8, 12, 16), (3, 5), (4, 6, 8, 12, 16, 24), (4, 15), (100, 400)
     ),

@@ -479,7 +479,11 @@ RARE = 1000
 """The first of the pools with what is rare."""
 PARTS = 87, 89, 95, 109, 111, 113, 125, 147, 159, 161, 181, 197, 199, 217
 """Pools on which parts are asked for."""
-NUMBERS = (*range(16), *PARTS, *range(RARE, RARE + 108))
+SELDOM: tuple[int, ...] = (352, 353, 373, 387, 433, 513, 567, 585, 605)
+SELDOM += (1108, 1113, 1126, 1132, 1137, 1139, 1161, 1163, 1165, 1173, 1176, 1181, 1185, 1189, 1190, 1210, 1281, 1294)
+SELDOM += (1301, 1305, 1307, 1319, 1324, 1333)
+"""Pools on which is done what is done on few of the others: orders wait, room is replaced, all are asked for parts."""
+NUMBERS = (*range(16), *PARTS, *range(RARE, RARE + 108), *SELDOM)
 """The pools of which the decision is recorded."""
 
 

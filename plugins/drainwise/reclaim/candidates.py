@@ -239,7 +239,7 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     idle = min(candidate.draining_waste or 0, pilot.cores * (candidate.remaining or 0))
     is_moved = candidate.rule or (pilot.report is not None and pilot.report.exp_waste_curve is not None)
     parts = f"{waste} idle until then or lost if it does not"
-    if not is_moved and 0 <= idle < option.waste:
+    if not is_moved and idle < option.waste:
         chance = core_hours(option.waste - idle)
         parts = f"{core_hours(idle)} idle until then, {chance} for the chance that it does not leave"
     return f"{rule}leaves by itself in {back}: {parts}"

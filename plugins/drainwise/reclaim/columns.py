@@ -213,10 +213,10 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
 
-    table = np.array([_facts(one) for one in pilots], dtype=float).reshape(-1, len(_NAMES))
+    table = np.array([_facts(one) for one in pilots], dtype=float).reshape(len(pilots), len(_NAMES))
     facts, known = _named(np.ascontiguousarray(table.T)), dict[str, int]()
     user = [known.setdefault(one.user, len(known)) for one in pilots]
-    of_user = np.array([_of_user(name, history) for name in known]).reshape(-1, 2)[user].T
+    of_user = np.array([_of_user(name, history) for name in known]).reshape(len(known), 2)[user].T
     billed = np.ones(len(pilots))
     if settings.billing != CORES_ALONE:
         billed = np.array([settings.billing.each_core(one) for one in pilots], dtype=float)
@@ -257,13 +257,13 @@ def _saves(it: SimpleNamespace, believed: Quantity, now: int) -> Saves:
 
     What the batch system tells of the next save is for a job that goes on until it has saved.
     """
-    said = where(believed & is_known(it.last_checkpoint), it.last_checkpoint, 0)
-    saved = at_least(at_most(at_least(_known(it.saved, 0), said), now), it.started)
+    said = where(believed & is_known(it.last_checkpoint), it.last_checkpoint, it.started)
+    saved = at_least(at_most(at_least(_known(it.saved, it.started), said), now), it.started)
     following = where(believed & is_known(it.next_checkpoint), it.next_checkpoint, it.next_save)
     restart = where(believed & is_known(it.last_checkpoint), _known(it.restart_cost, 0), 0)
     return Saves(
         saved,
-        at_most(restart, it.cores * at_least(saved - it.started, 0)),
+        at_most(restart, it.cores * (saved - it.started)),
         where(following >= now, following, math.inf),
         where(believed, _known(it.checkpoint_seconds, math.inf), math.inf),
     )

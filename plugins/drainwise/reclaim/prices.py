@@ -226,6 +226,6 @@ def valued(
     low, high = np.full((2, int(whose.max()) + 1), ((math.inf,), (-math.inf,)))
     np.minimum.at(low, whose, priority)
     np.maximum.at(high, whose, priority)
-    share = (priority - low[whose]) / np.maximum(high - low, 1e-9)[whose]
+    share = (priority - low[whose]) / np.maximum(high - low, 1)[whose]
     weight = PRIORITY_WEIGHT if settings.policy in BY_WASTE else _TIE
     return np.asarray(waste * billed + weight * cores * share)

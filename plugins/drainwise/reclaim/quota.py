@@ -55,7 +55,7 @@ class Balance:
     surplus: float
     deficit: int
     over: tuple[Over, ...]
-    below_share: int = 0
+    below_share: int
 
 
 def owed(account: Account) -> float:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from types import MappingProxyType
 
@@ -113,7 +113,7 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
         may=may,
         whole=np.array([kind.whole for kind in kinds], dtype=bool),
         several=np.array([max(1, kind.places) for kind in kinds], dtype=np.int64),
-        cores=np.array([kind.cores for kind in kinds], dtype=float),
+        cores=np.array([kind.cores for kind in kinds]),
         most=jobs,
         owed=np.zeros(len(accounts)),
     )
@@ -127,7 +127,7 @@ _plain = attrgetter(*PLAIN)
 def _matrix(rows: Iterable[Amounts], resources: tuple[str, ...]) -> Real:
     """Return the amounts of each row by resource."""
     rows = tuple(rows)
-    plain = np.array([_plain(one) for one in rows], dtype=float).reshape(-1, len(PLAIN)).T
+    plain = np.array([_plain(one) for one in rows], dtype=float).reshape(len(rows), len(PLAIN)).T
     by_name = dict(zip(PLAIN, plain))
     others = [name for name in resources if name not in PLAIN]
     by_name |= {name: np.array([dict(one.others).get(name, 0) for one in rows], dtype=float) for name in others}
@@ -186,7 +186,7 @@ def demand_left(
     served so.
     """
     left = _served(facts, owed, returning, {})
-    if not (intended and left.jobs.any()):
+    if not intended:
         return left
     as_intended = _served(facts, owed, returning, intended)
     return as_intended if (as_intended.jobs - left.jobs) @ facts.needs.cores < 0 else left
@@ -198,7 +198,11 @@ def _served(
     returning: Mapping[str, Amounts],
     intended: Mapping[str, Mapping[str, int]],
 ) -> DemandLeft:
-    needs, shared, (free, back) = facts.needs, facts.held.shared, (facts.held.free.copy(), 0 * facts.held.free)
+    needs, shared, (free, back) = (
+        facts.needs,
+        facts.held.shared,
+        (facts.held.free.copy(), np.zeros_like(facts.held.free)),
+    )
     jobs, owed = needs.jobs.copy(), np.array([owed_by_name.get(name, 0.0) for name in facts.accounts])
     none, closed = np.zeros(0, dtype=np.int64), np.zeros(len(facts.places), dtype=bool)
     served = [(none, none, none, free[:0], free[:0])]
@@ -214,13 +218,11 @@ def _served(
     for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):
         account, several = needs.account[row], int(needs.several[row])
         wanted = min(int(jobs[row]), whole_cores(owed[account] / needs.cores[row]))
-        if wanted < 1 or not needs.may[row].any():
+        if wanted < 1:
             continue
         most = np.where(closed, 0, most)  # noqa: PLW2901
         now, later = (np.minimum(facts.fitting(row, room), most) for room in (free, free + back))
         count = jobs_on_places(later, several, wanted)
-        if not count:
-            continue
         order = _tightest_first(facts, row, free)
         first = _in_order(np.minimum(now, count), order, count * several)
         here = first + _in_order(np.minimum(later, count) - first, order, count * several - int(first.sum()))
@@ -233,7 +235,7 @@ def _served(
         free[at] -= from_free
         back[at] -= takes - from_free
         closed[at] |= alone
-        served.append((0 * at + row, at, here[at], from_free, takes - from_free))
+        served.append((np.full_like(at, row), at, here[at], from_free, takes - from_free))
     return DemandLeft(facts, jobs, owed, free + back, closed, Served(*map(np.concatenate, zip(*served))))
 
 
@@ -280,7 +282,7 @@ class PlaceRoom:
     runs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RoomMade:
     """The places where room is made, and of each kind the jobs with room and without, by its name.
 
@@ -292,9 +294,9 @@ class RoomMade:
     places: tuple[PlaceRoom, ...]
     jobs: Mapping[str, int]
     missing: Mapping[str, int]
-    plan: Plan = field(compare=False)
-    cores: Real = field(compare=False)
-    together: Whole = field(compare=False)
+    plan: Plan
+    cores: Real
+    together: Whole
 
 
 def rows_of(facts: RoomFacts, pilots: Sequence[Pilot], user: Whole, cost: Real, now: int) -> Rows:

@@ -45,8 +45,7 @@ class Bounds:
             return
         begin = np.flatnonzero(np.diff(whose, prepend=-1))
         gives, price = self._state.more(pieces)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(gives > 0, price[:, None] / gives, np.inf)
+        each = np.where(gives > 0, price[:, None] / np.maximum(gives, 1e-9), np.inf)
         there = places[whose[begin]]
         self.unit[there] = np.minimum.reduceat(each, begin, axis=0)
         self.back[there] = np.add.reduceat(gives, begin, axis=0)
@@ -54,7 +53,7 @@ class Bounds:
     def of(self, kind: int, places: Whole | slice = slice(None)) -> Real:
         """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
         state, needs, held = self._state, self._state.problem.needs, self._state.problem.places
-        able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
+        able = needs.may[kind, places] & ~state.closed[places]
         if needs.whole[kind] or not held.shared.all():
             able &= (held.shared[places] & ~needs.whole[kind]) | ~state.jobs[places].any(axis=1)
         price = np.zeros(len(able))
@@ -66,8 +65,7 @@ class Bounds:
             else:
                 continue
             able &= lack <= self.back[places, resource]
-            with np.errstate(invalid="ignore"):
-                np.maximum(price, np.where(lack > 0, lack * self.unit[places, resource], 0.0), out=price)
+            price = np.where(lack > 0, np.maximum(price, np.maximum(lack, 1e-9) * self.unit[places, resource]), price)
         price[~able] = np.inf
         return price
 
@@ -145,7 +143,7 @@ class _Kind:
         self._offer(near, need, most, MOST_ROWS)
         short = np.flatnonzero(~np.isfinite(self.each[near]) & (state.problem.piece_count[near] > MOST_ROWS))
         if len(short):
-            self._offer(near[short], need[short], most[short], 1 << 62)
+            self._offer(near[short], need[short], most[short], len(state.gone))
 
     def _offer(self, places: Whole, need: Real, most: Whole, most_rows: int) -> None:
         """Find the cheapest offer of each of these places: the set of rows of the least price a job."""
@@ -237,8 +235,7 @@ class _Kind:
         bound = (limits.binds == limit).any(axis=1) | (not self.is_refused)
         self.is_refused = True
         allowed = state.allowed()
-        low = bound & (allowed < state.problem.largest).any(axis=1)
-        barred = np.flatnonzero(low[table.user] & ~state.barred)
+        barred = np.flatnonzero(bound[table.user] & ~state.barred)
         barred = barred[(allowed[table.user[barred]] < table.spends[barred]).any(axis=1)]
         barred = barred[state.open(barred)]
         way = state.way[table.pilot[barred]]

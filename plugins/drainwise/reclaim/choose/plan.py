@@ -113,7 +113,7 @@ def make_plan(problem: Problem, rules: Rules) -> Plan:
 def groups_of(limits: Limits, compete: str) -> Whole:
     """Return the group of each user whose reports compete with each other."""
     one_each = np.arange(len(limits.rank))
-    return {USER: one_each, ACCOUNT: limits.account, SITE: 0 * one_each}[compete]
+    return {USER: one_each, ACCOUNT: limits.account, SITE: np.zeros_like(one_each)}[compete]
 
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
@@ -217,17 +217,18 @@ class _Groups:
         may = needs.may[np.ix_(kinds, places)] & ~closed & (mine | problem.places.shared[places])
         alone = needs.whole[kinds] | (needs.several[kinds] > 1)
         may &= ~alone[:, None] | (mine & ~others.T)
-        pilot = np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1)
+        pilot = np.unique(table.pilot[rows], return_inverse=True)[1].ravel()
         row, place = np.searchsorted(rows, table.row[pieces]), np.searchsorted(places, table.place[pieces])
         way, spends, loss, claim = table.way[rows], table.spends[rows], table.loss[rows], table.claim[rows]
-        some = Rows(pilot, way, user.reshape(-1), spends, loss, claim, row, place, table.gives[pieces])
+        some = Rows(pilot, way, user.ravel(), spends, loss, claim, row, place, table.gives[pieces])
         count, whose, one = len(users), problem.limits, np.ones(len(kinds), dtype=np.int64)
-        left = (self.left + _lost(table, len(self.left), rows[first.gone[rows]]))[users].T.reshape(-1)
+        left = (self.left + _lost(table, len(self.left), rows[first.gone[rows]]))[users].T.ravel()
         binds, counts = np.arange(2 * count).reshape(2, -1).T, np.repeat(np.arange(2), count)
         limits = Limits(whose.account[users], whose.rank[users], binds, left, counts, np.zeros(count))
         most = np.where(needs.several[kinds] > 1, first.served[kinds], needs.most[kinds])
-        jobs, whole = start.sum(axis=0), needs.whole[kinds]
-        asked = Needs(0 * one, jobs, needs.needs[kinds], may, whole, one, np.zeros(len(kinds)), most, np.zeros(1))
+        jobs, whole, none = start.sum(axis=0), needs.whole[kinds], np.zeros_like(kinds)
+        every = np.array([float(jobs.sum())])
+        asked = Needs(none, jobs, needs.needs[kinds], may, whole, one, one.astype(float), most, every)
         held = problem.places
         free = np.where(mine[:, None], held.free[places], np.minimum(held.free[places], 0))
         some_places = replace(held, free=free, cores=held.cores[places], shared=held.shared[places])
@@ -273,7 +274,7 @@ def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
     """Return for each place the group that holds most cores there, −1 where none does."""
     count = int(group.max(initial=0)) + 1
     key, where = np.unique(place * count + group, return_inverse=True)
-    held = np.bincount(where.reshape(-1), cores, len(key))
+    held = np.bincount(where.ravel(), cores, len(key))
     order = np.lexsort((-key, held))
     found = np.full(places, -1)
     found[key[order] // count] = key[order] % count

@@ -63,8 +63,8 @@ def largest_of(rows: Rows, users: int) -> Real:
 def whole_pilots(cores: Real, user: Whole, loss: Real, claim: Real) -> Rows:
     """Return rows of n pilots that go as a whole, one each, on one place that has cores alone; as in `Rows`."""
     every = np.arange(len(cores))
-    spends, ways = np.column_stack((cores, 0 * cores)), np.full(len(cores), KILL)
-    return Rows(every, ways, user, spends, loss, claim, every, 0 * every, cores[:, None])
+    spends, ways = np.column_stack((cores, np.zeros_like(cores))), np.full(len(cores), KILL)
+    return Rows(every, ways, user, spends, loss, claim, every, np.zeros_like(every), cores[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +92,8 @@ def with_parts(rows: Rows, parts: Parts, memory: int | None = None) -> Rows:
         parts.pilot,
         np.where(parts.stands, STANDING, PART),
         rows.user[parts.pilot],
-        np.column_stack((cores, 0 * cores)),
-        0 * cores,
+        np.column_stack((cores, np.zeros_like(cores))),
+        np.zeros_like(cores),
         parts.cost,
         len(rows) + np.arange(len(cores)),
         rows.place[piece],
@@ -199,11 +199,6 @@ class Problem:
         return np.append(self.rows.place, -1)[self.pieces_of[:-1]]
 
     @cached_property
-    def largest(self) -> Real:
-        """The most cores and devices of a row of each user, U × 2."""
-        return largest_of(self.rows, len(self.limits.rank))
-
-    @cached_property
     def has_ways(self) -> bool:
         """Whether a pilot has several rows."""
         return len(self.rows) > 0 and int(np.bincount(self.rows.pilot).max()) > 1
@@ -296,10 +291,8 @@ class State:
     def wanted(self, kind: int) -> int:
         """Return how many jobs more of a kind may be served."""
         needs = self.problem.needs
-        left = int(needs.jobs[kind] - self.served[kind])
-        if needs.cores[kind] > 0:
-            left = min(left, int((self.owed[needs.account[kind]] + ROUNDING) // needs.cores[kind]))
-        return max(0, left)
+        owed = int((self.owed[needs.account[kind]] + ROUNDING) // needs.cores[kind])
+        return max(0, min(int(needs.jobs[kind] - self.served[kind]), owed))
 
     def spent(self, rows: Whole) -> Real:
         """Return what these rows take of each limit, L."""

@@ -62,9 +62,7 @@ class _Group:
         self.several, self.account, self.cores = needs.several[kinds], needs.account[kinds], needs.cores[kinds]
         self.owed = state.owed.copy()
         np.add.at(self.owed, self.account, state.served[kinds] * self.cores)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            owed = np.where(self.cores > 0, (self.owed[self.account] + ROUNDING) // self.cores, np.inf)
-        jobs = np.minimum(needs.jobs[kinds], np.maximum(owed, 0)).astype(np.int64)
+        jobs = np.minimum(needs.jobs[kinds], (self.owed[self.account] + ROUNDING) // self.cores).astype(np.int64)
         self.most = np.maximum(jobs * self.several - self.outside, 0)
         self.spread = np.flatnonzero(self.several > 1)
         elsewhere = state.jobs[:, kinds[self.spread]]
@@ -101,7 +99,7 @@ class _Group:
         levels, level = np.zeros((1, 0)), np.zeros(len(kept), dtype=np.int64)
         if len(self.limits):
             levels, level = np.unique(self._uses(sets)[kept], axis=0, return_inverse=True)
-            level = level.reshape(-1)
+            level = level.ravel()
         order = np.lexsort((price, level))
         begin = np.searchsorted(level[order], np.arange(len(levels)))
         first = np.minimum.reduceat(np.where(fits[:, order], np.arange(len(order)), len(order)), begin, axis=1)
@@ -131,12 +129,11 @@ class _Group:
             if not needs.may[kind, place]:
                 continue
             need = problem.needed(kind, np.array([place]))[0]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                fit = np.where(need > 0, most // need, np.inf).min()
+            fit = np.where(need > 0, most // np.maximum(need, 1e-9), np.inf).min()
             counts = np.arange(1 + int(min(self.most[column], needs.most[kind], MOST_MIXES, fit)))
             grown = np.repeat(mixes, len(counts), axis=0)
             grown[:, column] = np.tile(counts, len(mixes))
-            taken = (takes[:, None, :] + counts[:, None] * need).reshape(-1, len(most))
+            taken = (takes[:, None, :] + counts[:, None] * need).reshape(len(grown), len(most))
             able = (taken <= most).all(axis=1) & ~((grown.sum(axis=1) > 1) & grown[:, alone].any(axis=1))
             mixes, takes = grown[able], taken[able]
             if len(mixes) > MOST_MIXES:
@@ -179,7 +176,7 @@ def resolve(
         work += len(price) * len(menu.price)
         if work > labels:
             return False, work
-        parent, entry = (one.reshape(-1) for one in np.indices((len(price), len(menu.price))))
+        parent, entry = (one.ravel() for one in np.indices((len(price), len(menu.price))))
         total = jobs[parent] + menu.jobs[entry]
         used = uses[parent] + menu.uses[entry]
         able = (total <= group.most).all(axis=1) & (used <= group.rest[group.limits] + ROUNDING).all(axis=1)

@@ -69,7 +69,7 @@ class PlaceSets:
         return np.vstack((np.zeros((1, count), dtype=bool), np.eye(count, dtype=bool), *ordered, few))
 
 
-def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most: int = 1 << 62) -> Iterator[PlaceSets]:
+def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most: float = np.inf) -> Iterator[PlaceSets]:
     """Yield the sets of open rows on these places, alike ones together, the empty set first.
 
     lack: places × R, what is to come back there at least. all_of: pilots of a place of which all subsets are looked at.

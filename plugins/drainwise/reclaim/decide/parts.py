@@ -115,7 +115,7 @@ class PartsAhead:
         pilot, size, stands = pilot[size > 0], (stand[pilot] + size)[size > 0] * chunk, np.flatnonzero(stand)
         cost = self.look(pilot, size, np.full(len(size), chunk), stand[pilot] * chunk)[2]
         both, sizes = np.concatenate((stands, pilot)), np.concatenate((stand[stands] * chunk, size))
-        return Parts(both, sizes, np.append(0.0 * stands, cost), np.arange(len(both)) < len(stands))
+        return Parts(both, sizes, np.append(np.zeros(len(stands)), cost), np.arange(len(both)) < len(stands))
 
 
 def room_parts(ahead: PartsAhead, left: DemandLeft) -> Parts:
@@ -135,12 +135,14 @@ def room_parts(ahead: PartsAhead, left: DemandLeft) -> Parts:
     )
     some = [able.pilots[one] for one in row.tolist()]
     at = np.array([facts.index[one.place] for one in some], dtype=np.int64)
-    held = np.array([(one.cores, one.holds.memory if one.holds else 0) for one in some], dtype=float).reshape(-1, 2)
+    held = np.array([(one.cores, one.holds.memory if one.holds else 0) for one in some], dtype=float).reshape(
+        len(some), 2
+    )
     can, counted = ahead.can[row], ahead.counted[row]
     room = np.maximum(left.room[at, 0] + sums(at, counted, len(facts.places))[at], 0)
     there = np.array([pilots[one.place] for one in some])
     most = np.clip(MOST_PRODUCTS ** (1 / np.maximum(there, 1)) - 2, 2, MOST_PARTS).astype(np.int64)
-    cores, number, every = np.zeros((MOST_PARTS, len(row)), dtype=np.int64), 0 * can, 0.0 * can
+    cores, number, every = np.zeros((MOST_PARTS, len(row)), dtype=np.int64), np.zeros_like(can), np.zeros(len(can))
     each = np.zeros((len(kinds), len(row)), dtype=np.int64)
 
     def add(amount: Whole, good: Mask | bool, spare: int = 1) -> None:
@@ -164,7 +166,7 @@ def room_parts(ahead: PartsAhead, left: DemandLeft) -> Parts:
         add(can - less, (every > 0) & (can - less >= np.minimum(least, can // 2)), 0)
     stands, (slot, whose) = np.flatnonzero(counted), np.nonzero(cores)
     pilot, amount = np.concatenate((stands, whose)), np.concatenate((counted[stands], cores[slot, whose]))
-    largest, first, taken = 0 * pilot, amount, counted[pilot]
+    largest, first, taken = np.zeros_like(pilot), amount, counted[pilot]
     for place, kind in enumerate(kinds):
         size = each[place][pilot]
         better = (largest < size) & (size <= amount)
@@ -172,7 +174,7 @@ def room_parts(ahead: PartsAhead, left: DemandLeft) -> Parts:
         first = np.where(better, np.minimum(amount // np.maximum(size, 1), left.jobs[kind]) * size, first)
     first = np.maximum(first, taken)  # of use together; the rest serves smaller jobs
     cost = ahead.look(row[pilot], first, np.where(largest, largest, amount), taken)[2]
-    cost += ahead.look(row[pilot], amount, 0 * amount + 1, first)[2]
+    cost += ahead.look(row[pilot], amount, np.ones_like(amount), first)[2]
     return Parts(row[pilot], amount, cost, np.arange(len(pilot)) < len(stands))
 
 

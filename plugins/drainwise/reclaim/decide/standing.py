@@ -23,7 +23,7 @@ from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.choose import choose
 from drainwise.reclaim.choose.fill import reprieve
 from drainwise.reclaim.choose.plan import Rules
-from drainwise.reclaim.choose.problem import KILL, STANDING, Limits, Mask, Real, State, Whole, whole_pilots
+from drainwise.reclaim.choose.problem import Limits, Mask, Real, State, Whole, whole_pilots
 from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.open_until import pilots_by_user
 from drainwise.reclaim.decide.user_plans import Allowances, able_and_closed, orders_of, with_kept_rooms
@@ -93,8 +93,11 @@ def withdrawals(
             price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
             # As few cores as can be by facts, of those the cheapest: which of the orders stand is what is chosen.
             size, rest = sizes[others].astype(float), float(sizes[others].sum() - max(spare, left))
-            rows, limits = whole_pilots(size, 0 * sizes[others], 0 * size, price), _limits([[0]], [_ENDLESS])
-            stays[others] = plan_cores(rows, limits, rest, Rules(idle=0.0)).gone
+            rows, limits = (
+                whole_pilots(size, np.zeros_like(sizes[others]), np.zeros_like(size), price),
+                _limits([[0]], [_ENDLESS]),
+            )
+            stays[others] = plan_cores(rows, limits, rest, Rules()).gone
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
         for row in np.flatnonzero(~stays).tolist():
@@ -141,12 +144,11 @@ def with_replacements(
 
     kinds: what waits by kind, for the same jobs of which the others make room; None where cores are counted.
     """
-    ordered = {(one.account, one.user) for one in snapshot.pilots if _stands(one, now)}
-    by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
+    by_user = sorted(pilots_by_user(snapshot.pilots).items())
     allowances = Allowances(history, now, settings)
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history, allowances))]
-    cycle = allowances.together()
-    found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, snapshot.pilots, cycle)
+    cycle, pilots, time = allowances.together(), snapshot.pilots, settings.time_to_start
+    found = _by_cores(users, cycle) if kinds is None else _by_room(users, kinds, pilots, cycle, time)
     plans = {(one.account, one.user, one.request): one for one in plan.users}
     parts = {name: dict(one) for name, one in plan.parts.items()}
     for part, _ in found:
@@ -261,7 +263,9 @@ def _limits(binds: Sequence[Sequence[int]], most: Sequence[float]) -> Limits:
     return Limits(users, none, np.array(binds), np.array(most, dtype=float), np.zeros(len(most), dtype=np.int64), none)
 
 
-def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot], cycle: int) -> _Replaced:
+def _by_room(
+    users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot], cycle: int, time_to_start: int
+) -> _Replaced:
     """Let other pilots of each user, of no more cores together, make room for the same jobs; as `_by_cores`.
 
     Not in place of orders for jobs that need several places, nor on places with orders to others' pilots. What no other
@@ -302,9 +306,8 @@ def _by_room(users: Sequence[_User], kinds: DemandLeft, pilots: Sequence[Pilot],
     ordered_at = [facts.index.get(one.place, -1) for user in users for one in user.pilots[: user.count]]
     others = served.some(~np.isin(served.place, ordered_at) | ~served.returning.any(axis=1))
     back = {one.pilot.run for _, more in replaced for one in more}
-    going, time = [one for one in pilots if one.run not in back], users[0].able.settings.time_to_start if users else 0
-    kinds = replace(kinds, served=others)
-    parts = with_kept_rooms([one for one, _ in replaced], kinds, places, going, time)
+    going, kinds = [one for one in pilots if one.run not in back], replace(kinds, served=others)
+    parts = with_kept_rooms([one for one, _ in replaced], kinds, places, going, time_to_start)
     return list(zip(parts, (more for _, more in replaced)))
 
 
@@ -312,7 +315,6 @@ def _state(kinds: DemandLeft, pilots: Sequence[Pilot], stands: Mask, user: Whole
     """Return the choice in which those of these pilots go whose orders stand, for the jobs that their room serves."""
     facts = kinds.facts
     rows = rows_of(facts, pilots, user, price, 0)
-    rows = replace(rows, way=np.where(stands, STANDING, KILL), loss=np.zeros_like(price))
     place, gives = rows.place, rows.gives
     jobs, room = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64), kinds.room.copy()
     back = stands[rows.row]

@@ -167,7 +167,7 @@ class SlurmTransport:
     imported is left alone. Once it is imported, its answer counts: when there is none, nobody else is asked.
     """
 
-    def __init__(self, commands: SlurmCommands, seconds: float = 120.0, setting: str = COMMANDS) -> None:
+    def __init__(self, commands: SlurmCommands, seconds: float, setting: str = COMMANDS) -> None:
         self._commands, self._seconds, self._setting = commands, seconds, setting
         self._broken: dict[InstalledPySlurm, str] = {}
 
