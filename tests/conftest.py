@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from made_up_node import PYTHON, Node, Programs, install, install_library, public_directory, write
 
-pytest_plugins = ["failure_reasons", "reached_asserts", "time_limits", "turns"]
+pytest_plugins = ["failure_reasons", "fewer_messages", "reached_asserts", "time_limits", "turns"]
 
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"

@@ -61,6 +61,9 @@ STARTER_INITIAL_UPDATE_INTERVAL = 2
 UPDATE_INTERVAL = 3
 MASTER_UPDATE_INTERVAL = 5
 RUNBENCHMARKS = 0
+# Nor one that needs a process of its own for each question.
+COLLECTOR_QUERY_WORKERS = 0
+SCHEDD_QUERY_WORKERS = 0
 MAIL = /bin/true
 """
 

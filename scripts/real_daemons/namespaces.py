@@ -25,6 +25,8 @@ _UTS_DIR = "/run/uts"
 # The host's modules, clock and ports belong to no namespace: nothing in a site, though it be root, may change them.
 _DENIED = "--bounding-set=-sys_module,-sys_time,-sys_rawio"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The host's PATH means nothing inside. Each program in between takes a millisecond, thousands of times in a suite.
+_ENV, _SETPRIV = "/usr/bin/env", "/usr/bin/setpriv"
 
 
 class Enclosure:
@@ -37,7 +39,7 @@ class Enclosure:
     def __init__(self, root: str, mount_point: str) -> None:
         isolate = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--net", "--fork", "--kill-child=SIGKILL"]
         init = [sys.executable, "-I", "-S", _INIT, root, mount_point, _SIZE]
-        self._machines: dict[str, tuple[str, ...]] = {}
+        self._machines: dict[str, list[str]] = {}  # the beginning of a command line on each
         # A session of its own: Ctrl-C is for the program that uses the site, which then ends it in order.
         self._process = subprocess.Popen(
             [*isolate, *init],
@@ -72,18 +74,19 @@ class Enclosure:
             with open(f"{self.root}{_UTS_DIR}/{name}", "x", encoding="utf-8"):
                 pass
             self._in_new_spaces(host, [f"--uts={_UTS_DIR}/{name}"], steps)
-            self._machines[name] = (f"--uts={_UTS_DIR}/{name}",)
+            self._machines[name] = self._enter_site("--mount", f"--uts={self.root}{_UTS_DIR}/{name}")
             return
         steps += [f"mount --bind {shlex.quote(source)} {shlex.quote(path)}" for path, source in private.items()]
         # A process holds these two: Linux 6.18 numbers mount namespaces out of order and then refuses, now and then, to
         # bind one to a file.
         steps += ["echo $$", "exec setsid sleep infinity </dev/null >/dev/null 2>&1"]
         holder = self._in_new_spaces(host, ["--uts", "--mount"], steps, " &").strip()
-        self._machines[name] = (f"--target={holder}", "--uts", "--mount")
+        spaces = f"{self.root}/proc/{holder}/ns"
+        self._machines[name] = self._enter_site(f"--mount={spaces}/mnt", f"--uts={spaces}/uts")
 
     def enter_by(self, name: str, *options: str) -> None:
         """Give the name `name` to the machine that nsenter, in the site, enters by these options."""
-        self._machines[name] = options
+        self._machines[name] = [*self._inside(), "nsenter", *options, "--"]
 
     def _in_new_spaces(self, host: str, spaces: Sequence[str], steps: Sequence[str], end: str = "") -> str:
         """Run a shell's `steps` in new namespaces of the site, in the background if `end` says so; what they print."""
@@ -101,8 +104,8 @@ class Enclosure:
         `environment` and the basic variables alone, ended by SIGTERM after `seconds` and SIGKILL 2 s later.
         """
         variables = {"PATH": _PATH, "LANG": "C.UTF-8", "USER": user, "LOGNAME": user, "HOME": home, **environment}
-        become = ["setpriv", _DENIED, f"--reuid={user}", f"--regid={user}", "--init-groups", "--"]
-        clean = ["env", "-i", "-C", home, *(f"{key}={value}" for key, value in variables.items())]
+        become = [_SETPRIV, _DENIED, f"--reuid={user}", f"--regid={user}", "--init-groups", "--"]
+        clean = [_ENV, "-i", "-C", home, *(f"{key}={value}" for key, value in variables.items())]
         bounded = ["timeout", "--kill-after=2", f"{seconds:.3f}"]
         return [*self._enter(name), *become, *clean, *bounded, *argv]
 
@@ -112,8 +115,8 @@ class Enclosure:
         It runs on machine `name` as `user`, with the caller's environment but for the user's names, and dies with the
         process that this command line is.
         """
-        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--pdeathsig=KILL", "--"]
-        named = ["env", "-C", home, f"USER={user}", f"LOGNAME={user}", f"HOME={home}"]
+        become = [_SETPRIV, f"--reuid={user}", f"--regid={user}", "--init-groups", "--pdeathsig=KILL", "--"]
+        named = [_ENV, "-C", home, f"PATH={_PATH}", f"USER={user}", f"LOGNAME={user}", f"HOME={home}"]
         return [*self._enter(name), *become, *named, program]
 
     def end(self) -> None:
@@ -134,12 +137,14 @@ class Enclosure:
         """The beginning of a command line on machine `name`; raises DaemonsError if there is none."""
         if name not in self._machines:
             raise DaemonsError(f"no machine {name!r} in this site; known: {', '.join(self._machines)}")
-        return [*self._inside(), "nsenter", *self._machines[name], "--"]
+        return self._machines[name]
+
+    def _enter_site(self, *spaces: str) -> list[str]:
+        """The beginning of a command line in the site's network and processes, and in these spaces."""
+        return ["nsenter", f"--target={self.pid}", "--ipc", "--pid", "--net", *spaces, "--"]
 
     def _inside(self) -> list[str]:
-        spaces = ["--mount", "--ipc", "--pid", "--net"]
-        # The host's PATH means nothing inside, so the first program within is looked up in the site's.
-        return ["nsenter", f"--target={self.pid}", *spaces, "--", "/usr/bin/env", f"PATH={_PATH}"]
+        return [*self._enter_site("--mount"), _ENV, f"PATH={_PATH}"]
 
     def _read_start(self) -> int:
         """Read the number and the `ready` of init; raises DaemonsError with what it said instead."""

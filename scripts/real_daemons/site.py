@@ -11,9 +11,10 @@ from types import TracebackType
 from typing import TypeVar
 
 from real_daemons import furnish, waiting
+from real_daemons.compiled import compile_once
 from real_daemons.errors import CommandError, DaemonsError
 from real_daemons.namespaces import Enclosure
-from real_daemons.roots import Recipe, mount_point, obtain
+from real_daemons.roots import CACHE_DIR, Recipe, mount_point, obtain
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Site")
@@ -39,6 +40,7 @@ class Site(ABC):
     def __init__(self, recipe: Recipe) -> None:
         self.release = recipe.release
         self._recipe = recipe
+        self._tree = ""  # what it is a copy of
         self._enclosure: Enclosure | None = None
 
     @abstractmethod
@@ -56,9 +58,9 @@ class Site(ABC):
     # ---- life ----
 
     def __enter__(self: S) -> S:
-        root = obtain(self._recipe)
+        self._tree = obtain(self._recipe).path
         try:
-            self._enclosure = Enclosure(root.path, mount_point())
+            self._enclosure = Enclosure(self._tree, mount_point())
             _running.append(self)
             furnish.add_people(self.root, USERS)
             self._bring_up(self._enclosure)
@@ -112,7 +114,13 @@ class Site(ABC):
         """
         furnish.copy_tree(self.root, source, target, self.uid(owner))
         if any(os.path.exists(f"{place}/__init__.py") for place in (source, *glob.glob(f"{source}/*"))):
-            self.run(["python3", "-m", "compileall", "-q", target], check=False)  # a test may have spoilt it
+            command = ["python3", "-m", "compileall", "-q", target]
+            compile_once(
+                self.root + target,
+                f"{CACHE_DIR}/compiled",
+                f"{self._tree} {target}",
+                lambda: self.run(command, check=False),  # a test may have spoilt it
+            )
 
     # ---- commands ----
 

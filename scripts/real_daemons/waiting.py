@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 STALLS = 3
 """How many times as long as on an idle machine anything may take: a limit costs time only where it is reached."""
-_FIRST_PAUSE, _LONGEST_PAUSE, _SELDOM = 0.005, 0.5, 2.5  # seconds
+_FIRST_PAUSE, _LONGEST_PAUSE, _SELDOM = 0.005, 0.8, 2.5  # seconds
 _LONGER = 1.3  # each pause than the one before: what takes long is seen a quarter of that later at most
-_TIMES = 2  # a look that takes long, as a command does, is followed by a pause so many times as long, up to _SELDOM
+_TIMES = 3  # a look that takes long, as a command does, is followed by a pause so many times as long, up to _SELDOM
 
 
 def wait_for(

@@ -16,7 +16,7 @@ from condor_jobs import TRANSFERRED, described, node_config
 from condor_pool import CondorPool
 from drainwise.siteconfig import load
 
-pytestmark = [pytest.mark.play, pytest.mark.in_turn("checkpoints", "HTCondor")]
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("who goes", "checkpoints")]
 ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
 CORES, INTERVAL = 4, 12
 MANY, HALF_MINUTE = 10, 30

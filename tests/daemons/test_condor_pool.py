@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import textwrap
@@ -186,6 +187,29 @@ def test_a_folder_copied_in_belongs_to_whom_it_should(pool: CondorPool, tmp_path
     pool.copy_in(str(tmp_path / "site"), "/opt/copied", owner="alice")
     assert pool.run(["/opt/copied/bin/hello"], user="bob").stdout == "hello\n"
     assert pool.run(["stat", "-c", "%U", "/opt/copied/bin", "/opt/copied/bin/hello"]).stdout.split() == ["alice"] * 2
+
+
+def test_a_package_copied_in_is_compiled_once_until_it_changes(pool: CondorPool, tmp_path: Path) -> None:
+    """What another copy in the same place compiled is taken, and Python takes it; never for other sources."""
+    module, place = tmp_path / "package" / "module.py", Path(f"{pool.root}/opt/compiled")
+    module.parent.mkdir()
+    (module.parent / "__init__.py").touch()
+    seen = []
+    for line in ("print(1)\n", "print(1)\n", "print(2)\n"):
+        if not module.exists() or module.read_text() != line:
+            module.write_text(line)
+        pool.copy_in(str(module.parent), "/opt/compiled/package")
+        [compiled] = place.glob("package/__pycache__/module.*.pyc")
+        ran = pool.run(
+            ["python3", "-v", "-c", "import package.module"],
+            user="alice",
+            environment={"PYTHONPATH": "/opt/compiled"},
+        )
+        assert f"code object from '/opt/compiled/package/__pycache__/{compiled.name}'" in ran.stderr
+        seen.append((ran.stdout, compiled.stat().st_mtime_ns))
+        shutil.rmtree(place)
+    assert seen[0] == seen[1] and [said for said, _ in seen] == ["1\n", "1\n", "2\n"]
+    assert seen[2][1] != seen[0][1]
 
 
 @pytest.mark.parametrize(

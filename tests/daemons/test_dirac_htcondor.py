@@ -39,7 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CondorPool,
     modules = dirac_modules(WITHOUT_TIME_LEFT)
     with CondorPool(nodes=1, cpus=2 * CORES) as pool:
         site_file = install(pool, reclaim=RECLAIM, quotas=(CORES, CORES))
-        bring_dirac(pool, modules, tmp_path_factory.mktemp("certificate"), [3600, 3600], PLACE)
+        bring_dirac(pool, modules, tmp_path_factory.mktemp("certificate"), [3600, 3600], PLACE, 0.25)
         yield pool, site_file
 
 

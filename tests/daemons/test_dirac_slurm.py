@@ -51,7 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmSite]:
         now = int(time.time())
         Path(cluster.path("/var/lib/drainwise", node="node1")).mkdir(parents=True, exist_ok=True)
         planned_shutdown.plan(cluster.path("/var/lib/drainwise/shutdowntime", node="node1"), now + PLANNED, now, 0)
-        bring_dirac(cluster, modules, tmp_path_factory.mktemp("certificate"), [100, *[30] * 60], PLACE)
+        bring_dirac(cluster, modules, tmp_path_factory.mktemp("certificate"), [100, *[30] * 60], PLACE, 0.1)
         yield made
 
 

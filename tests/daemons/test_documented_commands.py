@@ -398,6 +398,7 @@ def site_pool(release: str) -> Iterator[CondorPool]:
         yield pool
 
 
+@pytest.mark.play
 def test_commands_of_the_central_machine(site_pool: CondorPool, installed: str, tmp_path: Path) -> None:
     """The pool side's commands, from the installed wheel, end with 0 and print something."""
     site_file = f"{site_pool.root}/etc/drainwise/site.ini"
@@ -415,6 +416,7 @@ def test_commands_of_the_central_machine(site_pool: CondorPool, installed: str, 
     assert os.access(tmp_path / "node-tree/usr/libexec/drainwise/prepare-hook", os.X_OK)
 
 
+@pytest.mark.play
 def test_commands_of_the_pools_machines(site_pool: CondorPool) -> None:
     """HTCondor's own tools show the waste of all nine pilots; a node's shutdown is planned and cancelled."""
     for command in sorted(ON_A_MACHINE_OF_THE_POOL):
@@ -426,6 +428,7 @@ def test_commands_of_the_pools_machines(site_pool: CondorPool) -> None:
         assert "shutdown" in ran.stdout
 
 
+@pytest.mark.play
 def test_commands_in_a_job(site_pool: CondorPool) -> None:
     """A job sees its features and finds nothing wrong with them."""
     site_pool.run(["condor_rm", "-all"])

@@ -20,7 +20,7 @@ from drainwise.htcondor.pool.slots import WAITS
 from drainwise.siteconfig import load
 from new_release import bring
 
-pytestmark = pytest.mark.in_turn("live upgrade", "HTCondor")
+pytestmark = pytest.mark.in_turn("two releases at once", "live upgrade on HTCondor")
 PLUGINS = str(Path(drainwise.__file__).parents[1])
 VACATE_SECONDS = 3
 SITE = f"""\

@@ -23,7 +23,7 @@ from new_release import bring
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SECONDS, SlurmSite
 
-pytestmark = pytest.mark.in_turn("live upgrade", "Slurm")
+pytestmark = pytest.mark.in_turn("two releases at once", "live upgrade on Slurm")
 HOUR = 3600
 PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
 

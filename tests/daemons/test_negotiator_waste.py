@@ -16,7 +16,7 @@ from scenario import condor_site
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("negotiator", "expected waste")]
 NODES, CPUS, TAKEN = 3, 8, 20
 QUOTAS = (NODES * CPUS - TAKEN, TAKEN)
-MAX_GRACE = 180
+MAX_GRACE = 120
 # A pilot of one core whose only payload ends so many seconds after its start; it ends with it.
 PILOT = """\
 #!/bin/sh
@@ -38,7 +38,7 @@ exec sleep $1
 """
 FIGURES = ("PilotRemaining", "PilotDrainingWaste", "PilotKillWaste")
 LONG = 36_000
-ENDS = [210 + 5 * number for number in range(10)] + [LONG] * (NODES * CPUS - 10)
+ENDS = [150 + 5 * number for number in range(10)] + [LONG] * (NODES * CPUS - 10)
 """When each pilot's payload ends: the first within what a preempted pilot may take, those behind it by far not."""
 
 

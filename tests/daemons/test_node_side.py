@@ -37,8 +37,8 @@ max_swap = 4GiB
 scratch_limit = 20GB
 grace_job = 1m
 [htcondor]
-cron_period = 1s
-slot_update_interval = 1s
+cron_period = 2s
+slot_update_interval = 2s
 update_interval = 2s
 initial_update_interval = 1s
 """
@@ -62,8 +62,8 @@ EXP_WASTE_CURVE = {first}:5400:60000,{last}:7200:41000
 WAIT_SECS = 40.0
 METRICS = ("PilotRemaining", "PilotRemainingMax", "PilotDrainingWaste", "PilotKillWaste")
 SICK = HTCondorSection(
-    cron_period=1,
-    slot_update_interval=1,
+    cron_period=2,
+    slot_update_interval=2,
     update_interval=2,
     initial_update_interval=1,
     library_dir="/usr/share/sick",

@@ -23,13 +23,13 @@ SITE = SiteConfig(
     features=FeaturesSection(hs06=Decimal(100)), observer=ObserverSection(contradictory_after=20, checkpoints="*.ckpt")
 )
 CORES, CLAIMED, SECONDS = 2, 8, 240.0
-ENOUGH = "/home/alice/enough"
+ENOUGH, NEVER = "/home/alice/enough", "/home/alice/never"
 SCRIPTS = {
     "lie": (CLAIMED, f"{claim(1024)}sleep 3600"),
     "truth": (CLAIMED, f"{claim(1024)}mkdir truth\n{plain_pilot('/home/alice/truth', 3600)}"),
     "ends": (CORES, ending_pilot("/home/alice/ends", ENOUGH)),
     "sleeps": (1, "sleep 3600"),
-    "saves": (CORES, f"(while sleep 5; do date > a.ckpt; done) &\n{plain_pilot('/home/alice/saves', 3600)}"),
+    "saves": (CORES, f"(while sleep 5; do date > a.ckpt; done) &\n{ending_pilot('/home/alice/saves', NEVER)}"),
 }
 """Cores and scripts of pilots that begin before the first test, since a node looks once a minute."""
 
@@ -92,6 +92,7 @@ def test_a_claim_of_cores_where_nothing_works_is_contradictory(
     assert {name: found[str(jobs[name])] for name in wanted} == wanted
     assert site.published(jobs["sleeps"]) is None
     assert_metric(site, status, 'drainwise_pilots{standing="contradictory"}', 1)
+    site.cluster.run(["scancel", str(jobs["truth"])])  # it works, and several pools share a machine
 
 
 def test_a_pilot_whose_payloads_have_all_ended_is_stuck(site: SlurmSite, jobs: dict[str, int], status: Path) -> None:

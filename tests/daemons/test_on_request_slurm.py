@@ -29,7 +29,8 @@ grace = 1m
 margin = 20s
 min_age = 0s
 """
-MIXES = ("4x20 4x25", "8x22", "8x1500")
+MIXES = ("4x50 4x55", "8x52", "8x1500")
+"""The first two end soon, though not before the commands of an administrator on a busy machine are done."""
 CORES, AHEAD, LATE = 8, 90, 45  # seconds: slurmctld looks at time limits every half minute, then KillWait passes
 
 

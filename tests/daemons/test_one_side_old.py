@@ -25,7 +25,7 @@ pytestmark = pytest.mark.play
 TREE = Path(__file__).parents[2]
 OLD = "7b4dcb72754c3859678db6c4dd73c575a34c7993"
 """A commit with 0.1.0, 569 commits before this test."""
-TURN = "one side is old"
+TURN = "two releases at once"
 SITE = """\
 [slurm]
 agent_period = 1s
@@ -102,7 +102,7 @@ def is_ordered_and_back(run: Run, tree: Path, system: str, site_file: str, is_to
     is_told(False)
 
 
-@pytest.mark.in_turn(TURN, "Slurm")
+@pytest.mark.in_turn(TURN, "one side old on Slurm")
 def test_slurm(sides: tuple[Path, Path], site_file: str) -> None:
     nodes, agent = sides
     with SlurmCluster(1, 8, "trixie") as cluster:
@@ -131,7 +131,7 @@ def test_slurm(sides: tuple[Path, Path], site_file: str) -> None:
         assert (cluster.job(job.id).start, cluster.job(job.id).end) == (job.start, job.end)
 
 
-@pytest.mark.in_turn(TURN, "HTCondor")
+@pytest.mark.in_turn(TURN, "one side old on HTCondor")
 def test_htcondor(sides: tuple[Path, Path], site_file: str) -> None:
     nodes, agent = sides
     with CondorPool(1, 8, "trixie") as pool:

@@ -13,7 +13,7 @@ from drainwise.install.removal import AFTER_REMOVAL
 from whole_machine import WholeMachines
 from whole_sites import SOON
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("faults on whole machines", "purge")]
 CONDOR_CONF = f"""\
 use ROLE : CentralManager
 use ROLE : Submit

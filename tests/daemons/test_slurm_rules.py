@@ -22,7 +22,7 @@ import slurm_cluster
 from slurm_cluster import DeadlineError, SlurmCluster
 from slurm_cluster.layout import Account, Qos, node_line
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("who goes", "Slurm's rules")]
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 RELEASES = ("bookworm", "trixie", "sid")

@@ -197,7 +197,9 @@ def test_one_that_cannot_start_goes_back(tmp_path: Path) -> None:
     pilot.round()
     assert queue.told[2:] == [("claimed", "a"), ("claimed", "b")]
     pilot.end()
-    assert queue.told[4:] == [("requeued the pilot ended", "a"), ("requeued the pilot ended", "b"), ("closed", "")]
+    *requeued, closed = queue.told[4:]  # whichever process ends first
+    assert sorted(requeued) == [("requeued the pilot ended", "a"), ("requeued the pilot ended", "b")]
+    assert closed == ("closed", "")
 
 
 @apart

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from drainwise.pool.amounts import Amounts
 from drainwise.reclaim.choose.problem import Real
@@ -78,6 +77,9 @@ class _Model:
             objective[column] = factor
         upper = np.full(self._size, 1000.0)
         upper[: self._pilots] = 1
+        # Each worker of a suite reads this file, and one of them solves.
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
         found = milp(
             objective,
             constraints=LinearConstraint(np.array(self._rows), -np.inf, np.array(self._most)),

@@ -16,21 +16,22 @@ from slurm_cluster import SlurmCluster
 
 DIRAC, _SERVER, _LOG = "/usr/share/dirac", "/usr/share/dirac_server.py", "/srv/dirac.log"
 PAYLOAD, PORT = "/usr/share/dirac_payload", 9170
-_DN, _PART = "/CN=127.0.0.1", 0.25
+_DN = "/CN=127.0.0.1"
 _URLS = {
     "WorkloadManagement": ("Matcher", "JobStateUpdate", "JobMonitoring", "JobManager", "PilotManager"),
     "Accounting": ("DataStore",),
     "RequestManagement": ("ReqManager",),
 }
 # Works for a part of each tenth of a second, as a machine that is busy lets it too, and writes what it has used.
-_PAYLOAD = f"""#!/usr/bin/python3
+_PAYLOAD = """#!/usr/bin/python3
 import sys, time
-with open(f"{{sys.argv[1]}}/payload.{{sys.argv[3]}}", "a", buffering=1) as log:
+part = float(sys.argv[4])
+with open(f"{sys.argv[1]}/payload.{sys.argv[3]}", "a", buffering=1) as log:
     print("began", int(time.time()), file=log)
     end = time.monotonic() + float(sys.argv[2])
     while time.monotonic() < end:
         worked, at = time.process_time(), time.monotonic()
-        while time.process_time() - worked < 0.1 * {_PART}: pass
+        while time.process_time() - worked < 0.1 * part: pass
         time.sleep(max(0.0, at + 0.1 - time.monotonic()))
         print("cpu", time.process_time(), file=log)
     print("ended", int(time.time()), file=log)
@@ -38,11 +39,11 @@ with open(f"{{sys.argv[1]}}/payload.{{sys.argv[3]}}", "a", buffering=1) as log:
 
 
 def bring_dirac(
-    site: CondorPool | SlurmCluster, modules: Path, directory: Path, seconds: list[int], place: str
+    site: CondorPool | SlurmCluster, modules: Path, directory: Path, seconds: list[int], place: str, part: float
 ) -> None:
     """Bring DIRAC into a pool, with a server that has a payload of each of so many seconds.
 
-    directory: for a certificate. place: in which payloads write down their lives.
+    directory: for a certificate. place: in which payloads write down their lives. part: of the time that they work.
     """
     site.copy_in(str(modules), DIRAC)
     bring_certificates(site)
@@ -53,7 +54,7 @@ def bring_dirac(
     Path(f"{site.root}{PAYLOAD}").write_text(_PAYLOAD)
     Path(f"{site.root}{PAYLOAD}").chmod(0o755)
     site.copy_in(str(Path(__file__).with_name("dirac_server.py")), _SERVER)
-    payloads = [_payload(100 + number, f"{place} {time} {number}") for number, time in enumerate(seconds)]
+    payloads = [_payload(100 + number, f"{place} {time} {number} {part}") for number, time in enumerate(seconds)]
     words = f"setsid python3 {_SERVER} {PORT} {_LOG} '{json.dumps(payloads)}' </dev/null >/dev/null 2>{_LOG}.err &"
     site.run(["sh", "-c", words])
 

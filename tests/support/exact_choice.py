@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_matrix
 
 from drainwise.reclaim.choose.problem import Problem, Real, Whole
 
@@ -111,6 +109,10 @@ class Exact:
     def _solve(self, objective: Real) -> Real:
         where = [(number, column) for number, terms in enumerate(self._terms) for column in terms]
         values = [factor for terms in self._terms for factor in terms.values()]
+        # Each worker of a suite reads this file, and one of them solves.
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import coo_matrix
+
         matrix = coo_matrix((values, tuple(zip(*where))), (len(self._terms), self._size)).tocsr()
         found = milp(
             objective,

@@ -1,12 +1,12 @@
 """A plain pilot that nobody changed: a shell script that runs two payloads.
 
-Each works for about a tenth of the time, since several pools share a machine, and writes what it has used so far."""
+Each works for about a twentieth of the time, since several pools share a machine, and writes what it has used."""
 
 from __future__ import annotations
 
 PYTHON = (
     r"import sys,time\nwhile True:\n until=time.process_time()+0.02\n while time.process_time()<until: pass\n"
-    r" print(time.process_time(),file=open(sys.argv[1],'a'))\n time.sleep(0.2)\n"
+    r" print(time.process_time(),file=open(sys.argv[1],'a'))\n time.sleep(0.4)\n"
 )
 SHELL = 'while :; do i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done; times >> "$1"; sleep 0.2; done'
 
