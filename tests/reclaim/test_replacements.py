@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import pytest
+from drainwise.pool.kept_room import KeptRoom
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,6 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
-from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import PAUSE, History, PastOrder
 from drainwise.reclaim.plan import Plan
