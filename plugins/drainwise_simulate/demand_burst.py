@@ -101,17 +101,20 @@ class Decided:
 
 def snapshot_of(site: Site, burst: Burst) -> Snapshot:
     """Return what the batch system and the pilots report at the moment of the burst."""
-    pilots = pilots_of(site, BEGIN + burst.moment)
-    held = sum(pilot.cores for pilot in pilots)
-    asked = round(held * burst.scenario.reclaimed)
-    return Snapshot(
-        BEGIN + burst.moment,
-        pilots,
-        (
-            Account(HOLDER, held, held - asked, 0.0, priority=1000.0),
-            Account(CLAIMANT, 0.0, asked, asked, priority=1.0, cores_per_job=float(burst.scenario.chunk)),
-        ),
-    )
+    held = sum(pilot.cores for pilot in site.pilots.values())
+    return demand_on(site, BEGIN + burst.moment, held, round(held * burst.scenario.reclaimed), 0)
+
+
+def demand_on(site: Site, now: int, held: int, wanted: int, back: int) -> Snapshot:
+    """Return what is reported at `now` (UNIX s), when `back` of the cores that are wanted have come back.
+
+    held: cores of all pilots at the moment of the burst.
+    """
+    pilots, chunk = pilots_of(site, now), float(site.workload.scenario.chunk)
+    using = sum(pilot.cores for pilot in pilots)
+    holder = Account(HOLDER, using, max(0, held - wanted), 0.0, priority=1000.0)
+    claimant = Account(CLAIMANT, back, wanted, wanted - back, priority=1.0, cores_per_job=chunk)
+    return Snapshot(now, pilots, (holder, claimant))
 
 
 def pilots_of(site: Site, now: int) -> tuple[Pilot, ...]:
@@ -126,7 +129,7 @@ def pilots_of(site: Site, now: int) -> tuple[Pilot, ...]:
 
 
 def _pilot(site: Site, pilot: SimPilot, now: int) -> Pilot:
-    lease = pilot.lease
+    lease, end = pilot.lease, pilot.orders.deadline
     return Pilot(
         run=run_name(pilot.run),
         name=f"pilot{pilot.run}",
@@ -137,15 +140,11 @@ def _pilot(site: Site, pilot: SimPilot, now: int) -> Pilot:
         started=int(lease.start),
         lease_end=None if lease.end is None else int(lease.end),
         report=pilot.report(site.estimates, site.workload.pilot, now),
-        deadline=_deadline(pilot) if pilot.run in site.ordered else None,
+        deadline=int(end) if pilot.run in site.ordered and end is not None else None,
         can_return=pilot.cores - 1 if pilot.can_return else 0,
         returned=pilot.returned,
         asked=pilot.asked,
     )
-
-
-def _deadline(pilot: SimPilot) -> int | None:
-    return None if pilot.orders.deadline is None else int(pilot.orders.deadline)
 
 
 def run_name(number: int) -> str:
@@ -159,7 +158,9 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
     if policy == SITE_LEAST_WASTE:
         settings = with_site_defaults(settings, burst.scenario.min_grace)
-    plan = make_plan(_of_whole_pilots(snapshot), now, settings, history_of(site, burst))
+    # Without parts: who decides once cannot take back what did not come.
+    whole = replace(snapshot, pilots=tuple(replace(pilot, can_return=0) for pilot in snapshot.pilots))
+    plan = make_plan(whole, now, settings, history_of(site, burst))
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
     if is_policy(policy) or policy == SITE_LEAST_WASTE:
@@ -178,13 +179,6 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
         sum(waste for _, _, waste in found),
         tuple(SimOrder(int(one.run), now, deadline, deadline <= now + settings.notice) for one, deadline, _ in found),
     )
-
-
-def _of_whole_pilots(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without parts: who decides once cannot take back what did not come."""
-    if not any(pilot.can_return for pilot in snapshot.pilots):
-        return snapshot
-    return replace(snapshot, pilots=tuple(replace(pilot, can_return=0) for pilot in snapshot.pilots))
 
 
 def history_of(site: Site, burst: Burst) -> History:

@@ -88,25 +88,18 @@ def begin(jobs: Sequence[TraceJob], scenario: Scenario, replication: int = 0) ->
 
 def outcome_of(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
     """Return what follows when a policy decides on a burst; the site stays as it is."""
+    before = _Before(site)
     if policy in STEPWISE:
-        return _stepwise(site.copy(None if site.estimates is None else site.estimates.copy()), snapshot, burst, policy)
-    return _once(site.copy(), snapshot, burst, policy)
-
-
-def _once(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
-    """Give the orders of a policy that decides once, and follow them until the last ordered pilot is gone."""
-    decided, before = decide(site, snapshot, burst, policy), _Before(site)
+        site = site.copy(None if site.estimates is None else site.estimates.copy())
+        asked = sum(int(account.cores_wanted) for account in snapshot.accounts)
+        return before.outcome(site, burst, policy, follow_steps(site, burst, STEPWISE[policy], asked))
+    site = site.copy()
+    decided = decide(site, snapshot, burst, policy)
     for order in decided.orders:
         site.give_order(order.run, order.deadline)
     while site.ordered and site.step():
         pass
     return before.outcome(site, burst, policy, decided)
-
-
-def _stepwise(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
-    """Ask a stepwise policy until the horizon is over, and follow its orders until the last ordered pilot is gone."""
-    before, asked = _Before(site), sum(int(account.cores_wanted) for account in snapshot.accounts)
-    return before.outcome(site, burst, policy, follow_steps(site, burst, STEPWISE[policy], asked))
 
 
 class _Before:

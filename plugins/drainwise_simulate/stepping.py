@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drainwise.facts.errors import UsageError
-from drainwise.pool.facts import Account, Snapshot
 from drainwise_simulate.demand_burst import (
-    CLAIMANT,
-    HOLDER,
     Burst,
     Decided,
     SimOrder,
+    demand_on,
     history_of,
-    pilots_of,
     run_name,
     truth_of_pilot,
 )
@@ -48,7 +45,7 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
             burst.scenario.site,
             with_site_defaults(burst.scenario.site, burst.scenario.min_grace),
             usual,
-            lambda: _snapshot(site, held, wanted, burst.scenario.chunk),
+            lambda: demand_on(site, int(site.now), held, wanted, wanted - (site.open_need or 0)),
             lambda: history_of(site, burst),
             lambda until: future_of(site, until),
             lambda other: _trial(site.copy(), burst, other, wanted),
@@ -103,16 +100,6 @@ def _carry_out(site: Site, step: StepDecision, now: int, standing: dict[str, tup
     for run, pilot in list(site.pilots.items()):
         if pilot.asked or run_name(run) in step.returns:
             site.ask(run, pilot.returned + step.returns.get(run_name(run), 0))
-
-
-def _snapshot(site: Site, held: int, wanted: int, chunk: int) -> Snapshot:
-    """Return what is reported now; the accounts are those of the burst, with what came back since."""
-    now, back = int(site.now), wanted - (site.open_need or 0)
-    pilots = pilots_of(site, now)
-    using = sum(pilot.cores for pilot in pilots)
-    holder = Account(HOLDER, using, max(0, held - wanted), 0.0, priority=1000.0)
-    claimant = Account(CLAIMANT, back, wanted, wanted - back, priority=1.0, cores_per_job=float(chunk))
-    return Snapshot(now, pilots, (holder, claimant))
 
 
 def future_of(site: Site, until: int) -> Mapping[str, Foreseen]:
