@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import pytest
-from drainwise.pool.kept_room import KeptRoom
 from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.abilities import KeptRoom
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name

@@ -71,7 +71,7 @@ class Answering(SlurmTransport):
     """A transport that gives one answer after the other."""
 
     def __init__(self, *trees: str) -> None:
-        super().__init__(SlurmCommands())
+        super().__init__(SlurmCommands(), 30.0)
         self._trees = list(trees)
 
     def answers(self) -> Answers:
