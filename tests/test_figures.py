@@ -17,7 +17,7 @@ drainwise.htcondor.node.cron_state START_SECONDS=60 USUAL_VACATE=600 _LIMIT=4194
     _READABLE=4 _RUN=5
 drainwise.htcondor.node.job_directories _PROC_LIMIT=65536
 drainwise.htcondor.node.order_list ENDLESS=315360000
-drainwise.htcondor.node.parts _MOST_DIGITS=10 _LOOKS=2
+drainwise.htcondor.node.parts _LOOKS=2
 drainwise.htcondor.pool.knobs SETTLED_AFTER=120
 drainwise.htcondor.pool.order_channel SHOWN_SECONDS=5.0 _TRIES=5 _SETTLE_SECONDS=(0.5,1.5) _FRESH_SECONDS=0.4
     _LOOK_SECONDS=0.2 _TOO_LATE=15

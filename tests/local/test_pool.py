@@ -53,11 +53,11 @@ def test_a_stuck_daemon_is_no_answer_and_takes_no_order(lock: DaemonLock, tmp_pa
     with pytest.raises(PoolUnreachable, match="does not answer"):
         pool.snapshot(NOW)
     with pytest.raises(PoolUnreachable, match="does not answer"):
-        pool.give_order(pilot, NOW + 60, "reclaim")
+        pool.give_order(pilot, NOW + 3600, "reclaim")
     lock.stamp(time.time())
     assert [one.deadline for one in pool.snapshot(NOW).pilots] == [None]
-    pool.give_order(pilot, NOW + 60, "reclaim")
-    assert [one.deadline for one in pool.snapshot(NOW).pilots] == [NOW + 60]
+    pool.give_order(pilot, NOW + 3600, "reclaim")
+    assert [one.deadline for one in pool.snapshot(NOW).pilots] == [NOW + 3600]
 
 
 def test_the_end_of_a_run_is_remembered_and_none_that_lies_ahead(lock: DaemonLock, tmp_path: Path) -> None:
@@ -87,10 +87,10 @@ def test_orders_come_and_go_and_the_daemon_is_woken_for_each(
     lock.stamp(time.time())
     pool = LocalPool(str(tmp_path), is_for_parts=True)
     [pilot] = pool.snapshot(NOW).pilots
-    pool.give_order(pilot, NOW + 60, "reclaim")
+    pool.give_order(pilot, NOW + 3600, "reclaim")
     pool.withdraw_order(pilot, "not wanted")
     assert [one.deadline for one in pool.snapshot(NOW).pilots] == [None]
-    pool.ask_for_part(pilot, PartialReturn(3, NOW + 60, 2), "reclaim")
+    pool.ask_for_part(pilot, PartialReturn(3, NOW + 3600, 2), "reclaim")
     assert [one.asked for one in pool.snapshot(NOW).pilots] == [3]
     assert [one.asked for one in LocalPool(str(tmp_path)).snapshot(NOW).pilots] == [0]
     assert woken.call_args_list == [mocker.call(str(tmp_path))] * 3

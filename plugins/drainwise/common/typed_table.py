@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -203,15 +204,14 @@ def read_table(
     """Return the values of a table by key, each of its kind. Raises what `wrong` makes, for missing keys as well."""
     if not isinstance(found, dict):
         raise wrong("", shown(found), "a table")
-    try:
-        values = {key: kinds[key].read(value) for key, value in found.items()}
-    except (KeyError, ValueError):  # only then its place is looked for
-        refuse_unknown(found, kinds, wrong)
-        values = {key: read_value(key, value, kinds[key], wrong) for key, value in found.items()}
-    for key in required:
-        if key not in found:
-            raise wrong(key, "missing", kinds[key].expected)
-    return values
+    missing = [key for key in required if key not in found]
+    if not missing:
+        with suppress(KeyError, ValueError):  # only then its place is looked for
+            return {key: kinds[key].read(value) for key, value in found.items()}
+    refuse_unknown(found, kinds, wrong)
+    for key in missing:
+        raise wrong(key, "missing", kinds[key].expected)
+    return {key: read_value(key, value, kinds[key], wrong) for key, value in found.items()}
 
 
 def key(kind: Kind[Any], default: Any = MISSING) -> Any:
