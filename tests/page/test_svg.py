@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.page import html_page, svg
+from drainwise.page import svg
 from drainwise.page.svg import WIDTH, Axis, Bar, Dot, Line, Mark, Note, Plot, decades, drawn, linear, places, stacked
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -82,7 +82,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("colours", html_page.STYLE.split("\n")[:2], ids=["light", "dark"])
+@pytest.mark.parametrize("colours", svg.STYLE.split("\n")[:2], ids=["light", "dark"])
 def test_every_colour_is_seen_on_its_card(colours: str) -> None:
     """WCAG: 3:1 for what is drawn, 4.5:1 for text."""
     named = dict(svg._VARIABLE.findall(colours))

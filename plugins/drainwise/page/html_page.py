@@ -17,11 +17,8 @@ import jinja2
 from drainwise import __version__
 from drainwise.common.printable import printable
 from drainwise.facts.units import clock, core_hours, duration
+from drainwise.page.svg import STYLE
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-with open(f"{_HERE}/plot.css", encoding="utf-8") as _file:
-    STYLE = _file.read().rstrip("\n")
-"""Fill and stroke of `c0` to `c7`, at least 3:1 on the card in both modes; `ink` is the text's colour."""
 _LONGEST_NAME = 32
 """Characters of a name in a table: a user may choose one of any length."""
 
@@ -40,15 +37,16 @@ def content_policy(style: str) -> str:
 @functools.cache
 def _environment(directory: str) -> jinja2.Environment:
     """Return the one that keeps the templates of a directory, each compiled once, beside those of this folder."""
+    here = os.path.dirname(os.path.abspath(__file__))
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([directory, _HERE]),
+        loader=jinja2.FileSystemLoader([directory, here]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    with open(f"{_HERE}/style.css", encoding="utf-8") as file:
+    with open(os.path.join(here, "style.css"), encoding="utf-8") as file:
         style = f"\n{STYLE}\n{file.read()}"
     environment.filters.update(
         short=_short, clock=clock, core_hours=core_hours, hours=_hours, duration=_duration, cores=_cores

@@ -1,19 +1,24 @@
 """Plots as SVG: axes with ticks, bars, points and lines in the data's own units. Nothing is fetched, text stays text.
 
-A drawing that stands alone holds the light half of the style sheet.
+`STYLE` is the one style sheet, light and dark, of pages with plots; a drawing that stands alone holds its light half.
 """
 
 from __future__ import annotations
 
+import html
 import math
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Union
 
-from drainwise.page.html_page import STYLE, template_beside
+from drainwise.common.printable import printable
 
 COLOURS = 8
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "plot.css"), encoding="utf-8") as _file:
+    STYLE = _file.read().rstrip("\n")
+"""Fill and stroke of `c0` to `c7`, at least 3:1 on the card in both modes; `ink` is the text's colour."""
 _VARIABLE = re.compile(r"--(\w+): ([^;]+);")
 
 
@@ -162,21 +167,79 @@ def drawn(plot: Plot, alone: bool = False) -> str:
         width = 30 + _LETTER * len(words)
         if at + width > WIDTH and at > left:
             row, at = row + 1, left
-        legend.append((at, _TOP + 18 * row, style, shape, words))
+        legend += [_swatch(at, _TOP + 18 * row, style, shape), _text(at + 16, _TOP + 18 * row + 4, words, "l")]
         at += width
     top = _TOP + 18 * (row + 1 if plot.legend else alone)
-    drawing = template_beside(__file__, "plot.svg.j2").render(
-        plot=plot,
-        legend=legend,
-        x=lambda value: left + plot.x.share(value) * (right - left),
-        y=lambda value: bottom - plot.y.share(value) * (bottom - top),
-        width=WIDTH,
-        letter=_LETTER,
-        shapes=_SHAPES,
-        style_alone=_in_light() if alone else "",
-        left=left,
-        right=right,
-        top=top,
-        bottom=bottom,
-    )
-    return f"{drawing}\n"
+
+    def x(value: float) -> float:
+        return left + plot.x.share(value) * (right - left)
+
+    def y(value: float) -> float:
+        return bottom - plot.y.share(value) * (bottom - top)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {plot.height}" role="img"'
+        f' aria-label="{_escaped(f"{plot.title}: {plot.y.title} by {plot.x.title}")}">'
+    ]
+    if alone:
+        parts += [f"<style>{_in_light()}</style>", f'<rect class="card" width="{WIDTH}" height="{plot.height}"/>']
+        parts.append(_text(left, 17, plot.title, "l"))
+    parts += legend
+    for value, words in plot.y.ticks:
+        if plot.y.grid:
+            parts.append(f'<path class="grid" d="M{left:.1f} {y(value):.1f}H{right}"/>')
+        parts.append(_text(left - 6, y(value) + 4, words, "r"))
+    for value, words in plot.x.ticks:
+        if plot.x.grid:
+            parts.append(f'<path class="grid" d="M{x(value):.1f} {top}V{bottom}"/>')
+        parts.append(_text(min(x(value), WIDTH - _LETTER * len(words) / 2), bottom + 15, words))
+    parts += [_mark(mark, x, y) for mark in plot.marks]
+    parts += [
+        f'<path class="axis" d="M{left:.1f} {bottom}H{right}"/>',
+        _text((left + right) / 2, plot.height - 7, plot.x.title),
+        f'<text transform="translate(12 {(top + bottom) / 2:.1f}) rotate(-90)">{_escaped(plot.y.title)}</text>',
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _escaped(words: str) -> str:
+    """Escape a user's text, and take out what is not printable."""
+    return html.escape(printable(words))
+
+
+def _text(x: float, y: float, words: str, side: str = "") -> str:
+    """Write words at a place: in its middle, or beginning ("l") or ending ("r") there."""
+    style = f'class="{side}" ' if side else ""
+    return f'<text {style}x="{x:.1f}" y="{y:.1f}">{_escaped(words)}</text>'
+
+
+def _mark(mark: Mark, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+    if isinstance(mark, Bar):
+        (low, high), (one, other) = sorted(map(x, mark.x)), sorted(map(y, mark.y))
+        place = f'x="{low:.1f}" y="{one:.1f}" width="{high - low:.1f}" height="{other - one:.1f}"'
+        return _tipped("rect", f'class="{mark.style}" {place}', mark.tip)
+    if isinstance(mark, Dot):
+        return _dot(x(mark.x), y(mark.y), mark.style, mark.shape, mark.tip)
+    if isinstance(mark, Line):
+        way = "L".join(f"{x(one):.1f} {y(other):.1f}" for one, other in mark.points)
+        return f'<path class="line {mark.style}" d="M{way}"/>' if way else ""
+    return _text(x(mark.x) + 6, y(mark.y) + 4, mark.text, "l")
+
+
+def _dot(x: float, y: float, style: str, shape: str, tip: str = "") -> str:
+    if shape == "round":
+        return _tipped("circle", f'class="dot {style}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"', tip)
+    return _tipped("path", f'class="dot {style}" d="{_SHAPES[shape]}" transform="translate({x:.1f} {y:.1f})"', tip)
+
+
+def _tipped(name: str, attributes: str, tip: str) -> str:
+    return f"<{name} {attributes}><title>{_escaped(tip)}</title></{name}>" if tip else f"<{name} {attributes}/>"
+
+
+def _swatch(x: float, y: float, style: str, shape: str) -> str:
+    if shape == "bar":
+        return f'<rect class="{style}" x="{x:.1f}" y="{y - 5}" width="10" height="10" rx="2"/>'
+    if shape == "line":
+        return f'<path class="line {style}" d="M{x:.1f} {y}h12"/>'
+    return _dot(x + 5, y, style, shape)
