@@ -206,7 +206,7 @@ BUDGETS = {
         "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_946, "journal"),
-    "agent": Budget(1_743, "agent agent.export page"),
+    "agent": Budget(1_787, "agent agent.export page"),
     "site": Budget(981, "siteconfig systems"),
     "install": Budget(1_206, "install doctor"),
     "htcondor/node": Budget(949, "htcondor.node"),
@@ -241,7 +241,7 @@ BUDGETS = {
 """The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
 a commit that says what it removes elsewhere, or by an allowance."""
 
-LARGEST_SUM = 44_464
+LARGEST_SUM = 44_508
 """The sum of the first budgets, less what was removed since. It grows by what is taken of an allowance alone."""
 
 
