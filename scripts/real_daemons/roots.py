@@ -10,8 +10,8 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +25,8 @@ CACHE_DIR = "/var/cache/drainwise/roots"
 # Names the archive where apt's own sources do not (a machine that is not Debian).
 MIRROR_VARIABLE = "DRAINWISE_DEBIAN_MIRROR"
 UNUSED_DAYS = 14
+_HASH = 12
+"""Digits of the hash in a tree's name."""
 
 # Program → Debian package.
 TOOLS = {
@@ -126,7 +128,7 @@ def _hash_of(recipe: Recipe) -> str:
     for source in (unpack.__file__, *recipe.sources):
         with open(source, "rb") as text:
             digest.update(text.read())
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()[:_HASH]
 
 
 @contextlib.contextmanager
@@ -143,7 +145,7 @@ def lock(path: str) -> Iterator[None]:
 def _build(recipe: Recipe, path: str) -> None:
     """Build beside `path` and rename; nothing is left of a build that breaks. Call it with the lock held."""
     parent, name = os.path.split(path)
-    for leftover in (entry.path for entry in os.scandir(parent) if entry.name.startswith(f".{recipe.name}-")):
+    for leftover in _trees(parent, f".{recipe.name}"):
         shutil.rmtree(leftover)  # of a builder that was killed
     work = tempfile.mkdtemp(prefix=f".{name}.", dir=parent)
     try:
@@ -157,7 +159,12 @@ def _build(recipe: Recipe, path: str) -> None:
 def _remove_unused(cache_dir: str, name: str) -> None:
     """Remove trees of this name whose recipe nobody has used for two weeks."""
     oldest = time.time() - UNUSED_DAYS * 86400
-    for entry in os.scandir(cache_dir):
-        status = entry.stat(follow_symlinks=False)
-        if entry.name.startswith(f"{name}-") and stat.S_ISDIR(status.st_mode) and status.st_mtime < oldest:
-            shutil.rmtree(entry.path, ignore_errors=True)
+    for tree in _trees(cache_dir, name):
+        if os.stat(tree).st_mtime < oldest:
+            shutil.rmtree(tree, ignore_errors=True)
+
+
+def _trees(place: str, name: str) -> list[str]:
+    """The trees of a recipe, whatever its hash was: those of one whose name begins like this are not among them."""
+    of_it = re.compile(rf"{re.escape(name)}-[0-9a-f]{{{_HASH}}}(\..*)?")
+    return [one.path for one in os.scandir(place) if of_it.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
