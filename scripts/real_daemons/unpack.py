@@ -84,7 +84,9 @@ def add_user(root: str, name: str, ids: Iterable[int], home: str, login: str) ->
 
 def output_of(what: str, command: Sequence[str]) -> str:
     """Standard output of a command; raises RootUnavailableError, with `what` failed and its last words, if it fails."""
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    # HTCondor's bindings set CONDOR_CONFIG where there is no configuration: its package would lay out the tree by it.
+    clean = {name: value for name, value in os.environ.items() if "CONDOR" not in name}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=clean)
     if result.returncode != 0:
         tail = "\n".join((result.stderr or result.stdout).splitlines()[-15:])
         raise RootUnavailableError(f"{what} failed with code {result.returncode}:\n{tail}")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from real_daemons.roots import Recipe, obtain
+from real_daemons.unpack import output_of
 
 
 def recipe(name: str, *meanwhile: str) -> Recipe:
@@ -28,3 +31,8 @@ def test_what_a_killed_builder_left_goes(tmp_path: Path) -> None:
     left.mkdir()
     obtain(recipe("whole-condor"), str(tmp_path))
     assert not left.exists()
+
+
+def test_packages_are_installed_as_if_no_bindings_were_loaded_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDOR_CONFIG", "ONLY_ENV")
+    assert "CONDOR" not in output_of("env", ["env"])
