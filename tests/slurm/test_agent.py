@@ -166,7 +166,7 @@ def test_a_node_takes_the_values_of_its_kind(host: AgentHost, start: Callable[..
     assert (host.features(17)["hs06"], host.features(17)["hs06_job"]) == ("320", "40")
     file.write_text((text + kinds).replace("rack9", "rack1"))
     wait_for(lambda: host.features(17)["hs06"] == "900", what="the kind by its feature")
-    assert host.features(17)["jobslots"] == "64"
+    wait_for(lambda: host.features(17)["jobslots"] == "64", what="the next of its files")
     assert agent.process.poll() is None
 
 
