@@ -17,6 +17,7 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Withdrawal
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.requests.request import AdminRequest
 from reached_asserts import judged
 
 from .facts import NOW, SETTINGS, account, believed, pilot, report, reports, snapshot
@@ -151,3 +152,15 @@ def test_exempting_all_users_withdraws_all_orders_also_below_needs_by_kind() -> 
         plan = make_plan(seen, NOW, exempting("user=*"))
         assert {one.pilot.run for one in plan.withdrawals} == {one.run for one in pilots[:2]}
         assert not plan.orders
+
+
+def test_an_exempted_job_is_withdrawn_from_a_request_that_stands_too() -> None:
+    """The site file is younger than the request; what others were ordered for it stands."""
+    exempt, other = ordered(1, user="alice"), ordered(2, user="ann")
+    request = AdminRequest("r1", NOW - 60, DEADLINE, cores=16)
+    history = History(requests=(request,), requested={one.run: ("r1", DEADLINE) for one in (exempt, other)})
+    for is_for_demand in (True, False):
+        seen, settings = snapshot(exempt, other, deficit=0, surplus=16), exempting("user=alice")
+        plan = make_plan(seen, NOW, settings, history, is_for_demand=is_for_demand)
+        assert [one.pilot.run for one in plan.withdrawals] == [exempt.run]
+    assert not make_plan(seen, NOW, SETTINGS, history).withdrawals

@@ -202,7 +202,7 @@ BUDGETS = {
     "pilot": Budget(2_116, "pilot pilot.decide pilot.queues"),
     "pool": Budget(904, "pool"),
     "reclaim": Budget(
-        5_116,
+        5_118,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_946, "journal"),
@@ -253,7 +253,7 @@ class Allowance(NamedTuple):
 
 
 ALLOWANCES = {
-    "What may be ordered; Who waits for what": Allowance(2_000, 1_768),
+    "What may be ordered; Who waits for what": Allowance(2_000, 1_770),
     "check and doctor": Allowance(600, 600),
     "Whose jobs": Allowance(1_500, 415),
     "Leave at the next checkpoint": Allowance(1_000, 721),

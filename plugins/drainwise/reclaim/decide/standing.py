@@ -49,7 +49,11 @@ _ENDLESS = 1e12  # cores
 
 
 def _stands(pilot: Pilot, now: int) -> bool:
-    return pilot.deadline is not None and pilot.deadline > now and not pilot.reserved
+    return _is_ahead(pilot, now) and not pilot.reserved
+
+
+def _is_ahead(pilot: Pilot, now: int) -> bool:
+    return pilot.deadline is not None and pilot.deadline > now
 
 
 def withdrawals(
@@ -68,12 +72,12 @@ def withdrawals(
     that is void (`void_orders`) is withdrawn in any case. Of one user's pilots those that save the most; how many cores
     that are comes from the sizes alone.
     """
-    standing = [one for one in snapshot.pilots if _stands(one, now)]
+    void, going, found = void_orders(snapshot, history), Counter[str](), list[Withdrawal]()
+    standing = [one for one in snapshot.pilots if _stands(one, now) or (one.run in void and _is_ahead(one, now))]
     if not standing:
         return ()
-    void, going, found = void_orders(snapshot, history), Counter[str](), list[Withdrawal]()
     in_doubt = sum(one.cores for one in snapshot.pilots if one.unanswered is not None and not one.reserved)
-    back = sum(one.cores for one in standing if one.run in void)
+    back = sum(one.cores for one in standing if one.run in void and not one.reserved)
     spare = max(0, whole_cores(balance.free + balance.leaving - in_doubt - balance.demand) - back)
     for one in snapshot.pilots:
         going[one.account] += one.cores * ((one.deadline is not None or one.leaving) and one.run not in void)
