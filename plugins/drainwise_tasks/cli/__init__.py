@@ -1,1 +1,1 @@
-"""The command line of this package: one thin module per command. Nothing imports this package."""
+"""The commands `estimate` and `validate`: one thin module per command. Nothing imports this package."""
