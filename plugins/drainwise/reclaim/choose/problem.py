@@ -291,8 +291,10 @@ class State:
     def wanted(self, kind: int) -> int:
         """Return how many jobs more of a kind may be served."""
         needs = self.problem.needs
-        owed = int((self.owed[needs.account[kind]] + ROUNDING) // needs.cores[kind])
-        return max(0, min(int(needs.jobs[kind] - self.served[kind]), owed))
+        left = int(needs.jobs[kind] - self.served[kind])
+        if needs.cores[kind] > 0:
+            left = min(left, int((self.owed[needs.account[kind]] + ROUNDING) // needs.cores[kind]))
+        return max(0, left)
 
     def spent(self, rows: Whole) -> Real:
         """Return what these rows take of each limit, L."""

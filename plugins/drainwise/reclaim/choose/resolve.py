@@ -62,7 +62,8 @@ class _Group:
         self.several, self.account, self.cores = needs.several[kinds], needs.account[kinds], needs.cores[kinds]
         self.owed = state.owed.copy()
         np.add.at(self.owed, self.account, state.served[kinds] * self.cores)
-        jobs = np.minimum(needs.jobs[kinds], (self.owed[self.account] + ROUNDING) // self.cores).astype(np.int64)
+        owed = (self.owed[self.account] + ROUNDING) // np.where(self.cores > 0, self.cores, 1)
+        jobs = np.where(self.cores > 0, np.minimum(needs.jobs[kinds], owed), needs.jobs[kinds]).astype(np.int64)
         self.most = np.maximum(jobs * self.several - self.outside, 0)
         self.spread = np.flatnonzero(self.several > 1)
         elsewhere = state.jobs[:, kinds[self.spread]]
