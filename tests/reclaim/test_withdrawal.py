@@ -164,3 +164,11 @@ def test_an_exempted_job_is_withdrawn_from_a_request_that_stands_too() -> None:
         plan = make_plan(seen, NOW, settings, history, is_for_demand=is_for_demand)
         assert [one.pilot.run for one in plan.withdrawals] == [exempt.run]
     assert not make_plan(seen, NOW, SETTINGS, history).withdrawals
+
+
+def test_what_was_ordered_for_a_cancelled_request_stands_on_a_node_that_closes() -> None:
+    """Its cores are for nobody who waits: the node's own request goes on needing its end."""
+    leaves = dataclasses.replace(ordered(1), node="n1")
+    closing = AdminRequest("r2", NOW - 60, DEADLINE, nodes=("n1",))
+    history = History(requests=(closing,), requested={leaves.run: ("r1", DEADLINE)})
+    assert make_plan(snapshot(leaves, deficit=0, surplus=16), NOW, SETTINGS, history).withdrawals == ()

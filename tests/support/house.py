@@ -200,9 +200,9 @@ BUDGETS = {
     "pilotad": Budget(983, "pilotad"),
     "node": Budget(1_297, "node node.payloads"),
     "pilot": Budget(2_116, "pilot pilot.decide pilot.queues"),
-    "pool": Budget(904, "pool"),
+    "pool": Budget(906, "pool"),
     "reclaim": Budget(
-        5_121,
+        5_122,
         "reclaim reclaim.choose reclaim.decide requests",
     ),
     "journal": Budget(1_946, "journal"),
@@ -253,7 +253,7 @@ class Allowance(NamedTuple):
 
 
 ALLOWANCES = {
-    "What may be ordered; Who waits for what": Allowance(2_000, 1_770),
+    "What may be ordered; Who waits for what": Allowance(2_000, 1_773),
     "check and doctor": Allowance(600, 600),
     "Whose jobs": Allowance(1_500, 415),
     "Leave at the next checkpoint": Allowance(1_000, 721),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from drainwise.facts.client_rules import ACCOUNT, USER, user_texts
-from drainwise.facts.scope_rules import JobFacts, ScopeRules
+from drainwise.facts.scope_rules import OUT_OF_SCOPE, JobFacts, ScopeRules
 from drainwise.pool.facts import Pilot, Snapshot
 
 
@@ -29,6 +29,11 @@ def in_scope(pilots: Iterable[Pilot], rules: ScopeRules) -> tuple[Pilot, ...]:
         changed = why or min_age is not None
         found.append(replace(pilot, cannot=why or pilot.cannot, min_age=min_age) if changed else pilot)
     return tuple(found)
+
+
+def is_out_of_scope(pilot: Pilot) -> bool:
+    """Return whether `in_scope` has kept a pilot from orders."""
+    return pilot.cannot.startswith(OUT_OF_SCOPE)
 
 
 def with_scope(snapshot: Snapshot, rules: ScopeRules) -> Snapshot:

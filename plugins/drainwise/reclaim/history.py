@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from drainwise.common.run_times import RunTimes
-from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.scope import is_out_of_scope
 from drainwise.reclaim import reasons
 from drainwise.reclaim.counted_demand import UntakenRoom
 from drainwise.reclaim.reasons import Reason
@@ -96,7 +96,7 @@ def void_orders(snapshot: Snapshot, history: History) -> dict[str, str]:
     It was for a request, or a closing of nodes, that is there no more; or the site has taken its job out of the scope.
     """
     names = {one.name for one in history.requests} | {one.name for one in snapshot.closures}
-    out = {one.run: one.cannot for one in snapshot.pilots if one.deadline and one.cannot.startswith(OUT_OF_SCOPE)}
+    out = {one.run: one.cannot for one in snapshot.pilots if one.deadline and is_out_of_scope(one)}
     return out | {run: f"{name} was cancelled" for run, (name, _) in history.requested.items() if name not in names}
 
 
@@ -292,7 +292,7 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
         return Reason(f"already ordered to end by {clock(pilot.deadline)}", reasons.ORDERED)
     if pilot.leaving:
         return Reason("the batch system ends it already", reasons.ENDING)
-    if pilot.cannot.startswith(OUT_OF_SCOPE):
+    if is_out_of_scope(pilot):
         return Reason(pilot.cannot, reasons.SCOPE)
     if pilot.cannot:
         return Reason(

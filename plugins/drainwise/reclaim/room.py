@@ -186,7 +186,7 @@ def demand_left(
     served so.
     """
     left = _served(facts, owed, returning, {})
-    if not intended:
+    if not (intended and left.jobs.any()):
         return left
     as_intended = _served(facts, owed, returning, intended)
     return as_intended if (as_intended.jobs - left.jobs) @ facts.needs.cores < 0 else left
@@ -198,11 +198,8 @@ def _served(
     returning: Mapping[str, Amounts],
     intended: Mapping[str, Mapping[str, int]],
 ) -> DemandLeft:
-    needs, shared, (free, back) = (
-        facts.needs,
-        facts.held.shared,
-        (facts.held.free.copy(), np.zeros_like(facts.held.free)),
-    )
+    needs, shared = facts.needs, facts.held.shared
+    free, back = facts.held.free.copy(), np.zeros_like(facts.held.free)
     jobs, owed = needs.jobs.copy(), np.array([owed_by_name.get(name, 0.0) for name in facts.accounts])
     none, closed = np.zeros(0, dtype=np.int64), np.zeros(len(facts.places), dtype=bool)
     served = [(none, none, none, free[:0], free[:0])]
@@ -218,11 +215,13 @@ def _served(
     for row, most in (*rooms, *((row, anywhere) for row in range(len(facts.kinds)))):
         account, several = needs.account[row], int(needs.several[row])
         wanted = min(int(jobs[row]), whole_cores(owed[account] / needs.cores[row]))
-        if wanted < 1:
+        if wanted < 1 or not needs.may[row].any():
             continue
         most = np.where(closed, 0, most)  # noqa: PLW2901
         now, later = (np.minimum(facts.fitting(row, room), most) for room in (free, free + back))
         count = jobs_on_places(later, several, wanted)
+        if not count:
+            continue
         order = _tightest_first(facts, row, free)
         first = _in_order(np.minimum(now, count), order, count * several)
         here = first + _in_order(np.minimum(later, count) - first, order, count * several - int(first.sum()))

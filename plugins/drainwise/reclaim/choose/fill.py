@@ -53,7 +53,7 @@ class Bounds:
     def of(self, kind: int, places: Whole | slice = slice(None)) -> Real:
         """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
         state, needs, held = self._state, self._state.problem.needs, self._state.problem.places
-        able = needs.may[kind, places] & ~state.closed[places]
+        able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
         if needs.whole[kind] or not held.shared.all():
             able &= (held.shared[places] & ~needs.whole[kind]) | ~state.jobs[places].any(axis=1)
         price = np.zeros(len(able))
@@ -235,7 +235,8 @@ class _Kind:
         bound = (limits.binds == limit).any(axis=1) | (not self.is_refused)
         self.is_refused = True
         allowed = state.allowed()
-        barred = np.flatnonzero(bound[table.user] & ~state.barred)
+        low = bound & (allowed < state.problem.largest).any(axis=1)
+        barred = np.flatnonzero(low[table.user] & ~state.barred)
         barred = barred[(allowed[table.user[barred]] < table.spends[barred]).any(axis=1)]
         barred = barred[state.open(barred)]
         way = state.way[table.pilot[barred]]

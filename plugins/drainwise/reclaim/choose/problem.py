@@ -199,6 +199,11 @@ class Problem:
         return np.append(self.rows.place, -1)[self.pieces_of[:-1]]
 
     @cached_property
+    def largest(self) -> Real:
+        """The most cores and devices of a row of each user, U × 2."""
+        return largest_of(self.rows, len(self.limits.rank))
+
+    @cached_property
     def has_ways(self) -> bool:
         """Whether a pilot has several rows."""
         return len(self.rows) > 0 and int(np.bincount(self.rows.pilot).max()) > 1

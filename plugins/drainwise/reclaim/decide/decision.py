@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.common.garbage import without_collection
-from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import core_hours
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, WaitingJobs, usable_cores, waiting_jobs, whole_cores
 from drainwise.pool.job_kinds import JobKind
 from drainwise.pool.notices import notices_of
-from drainwise.pool.scope import with_scope
+from drainwise.pool.scope import is_out_of_scope, with_scope
 from drainwise.reclaim.counted_demand import (
     Paused,
     Unplaced,
@@ -194,7 +193,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
 
 
 def _closed_nodes(snapshot: Snapshot) -> int:
-    closed = (one for one in snapshot.pilots if one.cannot and not one.cannot.startswith(OUT_OF_SCOPE))
+    closed = (one for one in snapshot.pilots if one.cannot and not is_out_of_scope(one))
     return len({node for pilot in closed for node in pilot.nodes})
 
 

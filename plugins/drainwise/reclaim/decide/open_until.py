@@ -173,7 +173,10 @@ def waits_for_cheaper(
         for order in part.orders:
             units[order.pilot.run if order.room is None else f"place {order.room.place}"].append((number, order))
     own, missing = _own_ends(snapshot, need, now, history), sum(part.cores_given + part.later for part in users)
-    prices = [_prices(part, own, missing, need.due - now, now, settings, history) for part in users]
+    prices = [
+        _prices(part, own, missing, need.due - now, now, settings, history) if part.orders else (0.0, 0.0)
+        for part in users
+    ]
     held: list[dict[str, str]] = [{} for _ in users]
     places = set[str]()  # where room waits
     for orders in units.values():

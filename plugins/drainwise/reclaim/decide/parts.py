@@ -135,9 +135,8 @@ def room_parts(ahead: PartsAhead, left: DemandLeft) -> Parts:
     )
     some = [able.pilots[one] for one in row.tolist()]
     at = np.array([facts.index[one.place] for one in some], dtype=np.int64)
-    held = np.array([(one.cores, one.holds.memory if one.holds else 0) for one in some], dtype=float).reshape(
-        len(some), 2
-    )
+    amounts = [(one.cores, one.holds.memory if one.holds else 0) for one in some]
+    held = np.array(amounts, dtype=float).reshape(len(some), 2)
     can, counted = ahead.can[row], ahead.counted[row]
     room = np.maximum(left.room[at, 0] + sums(at, counted, len(facts.places))[at], 0)
     there = np.array([pilots[one.place] for one in some])

@@ -18,6 +18,7 @@ from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import whole_cores
 from drainwise.pool.job_kinds import RoomFor
+from drainwise.pool.scope import is_out_of_scope
 from drainwise.reclaim.candidates import Candidates
 from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.choose import choose
@@ -49,11 +50,8 @@ _ENDLESS = 1e12  # cores
 
 
 def _stands(pilot: Pilot, now: int) -> bool:
-    return _is_ahead(pilot, now) and not pilot.reserved
-
-
-def _is_ahead(pilot: Pilot, now: int) -> bool:
-    return pilot.deadline is not None and pilot.deadline > now
+    """Return whether a pilot has an order that may be withdrawn: of one that is out of the scope also a request's."""
+    return pilot.deadline is not None and pilot.deadline > now and (not pilot.reserved or is_out_of_scope(pilot))
 
 
 def withdrawals(
@@ -68,14 +66,14 @@ def withdrawals(
 
     No more cores than are on their way beyond the demand, or beyond what an account holds over its quota: so no cycle
     orders again what this one withdraws. For an order that was not answered none is withdrawn, as it may not be carried
-    out. Where `needed` says whose room waiting jobs use, those keep their orders and no others. An order
-    that is void (`void_orders`) is withdrawn in any case. Of one user's pilots those that save the most; how many cores
-    that are comes from the sizes alone.
+    out. Where `needed` says whose room waiting jobs use, those keep their orders and no others. An order that
+    is void (`void_orders`) is withdrawn in any case. Of one user's pilots those that save the most; how many cores that
+    are comes from the sizes alone.
     """
-    void, going, found = void_orders(snapshot, history), Counter[str](), list[Withdrawal]()
-    standing = [one for one in snapshot.pilots if _stands(one, now) or (one.run in void and _is_ahead(one, now))]
+    standing = [one for one in snapshot.pilots if _stands(one, now)]
     if not standing:
         return ()
+    void, going, found = void_orders(snapshot, history), Counter[str](), list[Withdrawal]()
     in_doubt = sum(one.cores for one in snapshot.pilots if one.unanswered is not None and not one.reserved)
     back = sum(one.cores for one in standing if one.run in void and not one.reserved)
     spare = max(0, whole_cores(balance.free + balance.leaving - in_doubt - balance.demand) - back)
@@ -97,11 +95,8 @@ def withdrawals(
             price = valued(saved, sizes, of.priority_factor, of.billed, settings)[others]
             # As few cores as can be by facts, of those the cheapest: which of the orders stand is what is chosen.
             size, rest = sizes[others].astype(float), float(sizes[others].sum() - max(spare, left))
-            rows, limits = (
-                whole_pilots(size, np.zeros_like(sizes[others]), np.zeros_like(size), price),
-                _limits([[0]], [_ENDLESS]),
-            )
-            stays[others] = plan_cores(rows, limits, rest, Rules()).gone
+            rows = whole_pilots(size, np.zeros_like(sizes[others]), np.zeros_like(size), price)
+            stays[others] = plan_cores(rows, _limits([[0]], [_ENDLESS]), rest, Rules()).gone
         is_spare = needed is not None or spare >= left
         reason = "nobody waits for these cores any more" if is_spare else f"{whose[0]} is not over quota"
         for row in np.flatnonzero(~stays).tolist():
@@ -148,7 +143,8 @@ def with_replacements(
 
     kinds: what waits by kind, for the same jobs of which the others make room; None where cores are counted.
     """
-    by_user = sorted(pilots_by_user(snapshot.pilots).items())
+    ordered = {(one.account, one.user) for one in snapshot.pilots if _stands(one, now)}
+    by_user = sorted(pilots_by_user(one for one in snapshot.pilots if (one.account, one.user) in ordered).items())
     allowances = Allowances(history, now, settings)
     users = [user for whose, pilots in by_user if (user := _user(whose, pilots, now, settings, history, allowances))]
     cycle, pilots, time = allowances.together(), snapshot.pilots, settings.time_to_start
